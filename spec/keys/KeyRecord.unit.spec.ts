@@ -7,7 +7,7 @@ import { apiKeys, NoLiveKey, type ApiKey, type ApiKeys } from 'koa-with-auth/key
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { mockRequest } from 'koa-with-auth/testing'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { KeySource } from '../../src/keys/KeyEnd.js'
+import { KeySource } from '../../src/keys/keysInStore.js'
 import { stoppedClock } from '../support/runs/clock.js'
 import { dyingAt, noting, overEveryStore } from '../support/stores/stores.js'
 

@@ -15,7 +15,7 @@ import {
 import type { PasskeyRecord } from 'koa-with-auth/sign-in/passkeys'
 import { describe, expect, it } from 'vitest'
 import {
-  algorithms,
+  coseAlgorithms,
   assertionIn,
   checkAssertion,
   checkRegistration,
@@ -44,7 +44,7 @@ const created = (phone: Phone, wrong?: WrongRegistration): RegistrationJson =>
       challenge,
       rp: { id: party.id },
       user: { id: userHandle },
-      pubKeyCredParams: algorithms.map((alg) => ({ alg })),
+      pubKeyCredParams: coseAlgorithms.map((alg) => ({ alg })),
     },
     wrong,
   )

@@ -35,6 +35,16 @@ const isData = (value: unknown): value is object => {
  */
 export const ownFields = (record: object): Readonly<Record<string, unknown>> => ({ __proto__: null, ...record })
 
+/** The own properties of the object that a string is as JSON; `undefined` for any other string. */
+export const jsonFields = (text: string): Readonly<Record<string, unknown>> | undefined => {
+  try {
+    const read: unknown = JSON.parse(text)
+    return typeof read === 'object' && read !== null && !Array.isArray(read) ? ownFields(read) : undefined
+  } catch {
+    return undefined
+  }
+}
+
 export const ownField = (record: object, name: string): unknown =>
   Object.hasOwn(record, name) ? Reflect.get(record, name) : undefined
 

@@ -45,7 +45,7 @@ export const countsIn = (limiters: Limiters) => {
   const { accountAndAddress, account: everywhere, address: anyAccount } = limiters
   const { ofAddress, ofNetwork } = sharesOf(limiters)
   return (account: string | undefined, { address, isCrossSite }: GuessOrigin): readonly [Count, ...Count[]] => {
-    const keyed = (...parts: ReadonlyArray<string>): string => keyOf(isCrossSite, parts)
+    const keyed = (...parts: ReadonlyArray<string>): string => countKey(isCrossSite, parts)
     const from = (): Count => ({
       limiter: anyAccount ?? accountAndAddress,
       key: keyed('address', address),
@@ -76,7 +76,7 @@ export const countsIn = (limiters: Limiters) => {
   }
 }
 
-const keyOf = (isCrossSite: boolean, parts: ReadonlyArray<string>): string => {
+const countKey = (isCrossSite: boolean, parts: ReadonlyArray<string>): string => {
   let text = isCrossSite ? '10:cross-site' : ''
   for (const part of parts) text += `${part.length}:${part}`
   return digest(text)
@@ -92,7 +92,7 @@ export const countingBy =
   <C>(keys: ((request: Request, credentials: C) => Guess) | undefined) =>
   (request: Request, decoded: Decoded): Guess & { readonly address: string } => {
     const guess = guessIn(request, decoded, keys)
-    return { account: guess.account, address: addressOf(guess, request) }
+    return { account: guess.account, address: guessAddress(guess, request) }
   }
 
 const guessIn = <C>(
@@ -132,7 +132,7 @@ const checkGuess = (guess: unknown): Guess => {
 }
 
 // The address that a guess counts under
-const addressOf = ({ address }: Guess, request: Request): string =>
+const guessAddress = ({ address }: Guess, request: Request): string =>
   address === undefined || address === '' ? clientAddress(request) : (networkOf(address) ?? address)
 
 const guessed = { account: is.maybe(is.string), address: is.maybe(is.string) }

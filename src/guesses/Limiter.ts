@@ -66,13 +66,10 @@ export type Counted =
   | { readonly _tag: 'TooMany'; readonly count: Count; readonly answer: unknown }
   | { readonly _tag: 'Failed'; readonly count: Count }
 
-/** Something that is counted before it runs. */
 interface Counting<A> {
-  /** What counts, as records say. */
   readonly counter: GuessLimitEvent['counter']
   /** The narrow counts first. What a narrow one refuses does not count under the others. */
   readonly counts: ReadonlyArray<Count>
-  /** Whether it runs if a limiter fails. */
   readonly isOpen?: boolean
   /** Runs if nothing was too many. It must not throw. */
   readonly run: (counted: ReadonlyArray<Counted>) => A | Promise<A>
@@ -82,10 +79,10 @@ interface Counting<A> {
 /** @internal Counts under each limiter, then runs. If one refuses, what was counted is taken back, and there is a record. */
 export const countThenRun = <A>(self: Counting<A>, counted: Counted[] = []): A | Promise<A> => {
   const count = self.counts[counted.length]
-  return count === undefined ? self.run(counted) : consume(count, (one) => goOn(self, counted, one))
+  return count === undefined ? self.run(counted) : consume(count, (one) => goOnCounting(self, counted, one))
 }
 
-const goOn = <A>(self: Counting<A>, counted: Counted[], one: Counted): A | Promise<A> => {
+const goOnCounting = <A>(self: Counting<A>, counted: Counted[], one: Counted): A | Promise<A> => {
   const { counter, isOpen = false, refuse } = self
   counted.push(one)
   if (isLetPass(one)) return countThenRun(self, counted)
@@ -151,14 +148,14 @@ const reward = ({ limiter, key, points }: Count, until: number): void => {
   try {
     Promise.resolve(points === undefined ? limiter.reward?.(key) : limiter.reward?.(key, points)).then(
       undefined,
-      ignore,
+      ignoreFailure,
     )
   } catch {
     // the same as a rejection
   }
 }
 
-const ignore = (): void => {}
+const ignoreFailure = (): void => {}
 
 // Milliseconds until the window ends; `undefined` if it never does, or if that is unknown
 const timeLeft = (counted: unknown): number | undefined => {
@@ -190,15 +187,15 @@ export const checkLimiters = (limiter: unknown, factory: string): Limiters => {
   }
   // Safe: the checks refuse everything else
   return checkOptions<Limiters>(where, limiter as Limiters, {
-    accountAndAddress: counts,
-    account: is.maybe(counts),
-    address: is.maybe(counts),
+    accountAndAddress: limiterCheck,
+    account: is.maybe(limiterCheck),
+    address: is.maybe(limiterCheck),
   })
 }
 
 const isLimiter = (u: unknown): u is Limiter => is.hasMethod(u, 'consume') && is.hasMethod(u, 'reward')
 
-const counts = is.that(isLimiter, 'must have the methods consume and reward')
+const limiterCheck = is.that(isLimiter, 'must have the methods consume and reward')
 
 /**
  * @internal The most guesses at one account that one address, and one IPv6 network, may use; `undefined` if other limits are narrow

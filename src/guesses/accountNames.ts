@@ -12,11 +12,11 @@ const MAX_NAME_LENGTH = 256
  * collation sorts as another (`ø`, `æ`, `①`) counts as that one. Two users whose names have the same form share a
  * count, and nothing else: the form never finds an account.
  */
-const accountName = (name: string): string => (isPlain(name) ? name.toLowerCase() : ofAnyScript(name))
+const accountName = (name: string): string => (isPlainName(name) ? name.toLowerCase() : ofAnyScript(name))
 
-const isPlain = (name: string): boolean => name.length <= MAX_NAME_LENGTH && plain.test(name)
+const isPlainName = (name: string): boolean => name.length <= MAX_NAME_LENGTH && plainName.test(name)
 
-const plain = /^[!-~]*$/
+const plainName = /^[!-~]*$/
 
 // What is invisible goes before anything is cut. Otherwise each number of invisible characters would make another name
 const ofAnyScript = (name: string): string =>
@@ -48,7 +48,7 @@ const isolated = /[\ufc5e-\ufc63\ufe70\ufe72\ufe74\ufe76\ufe78\ufe7a\ufe7c\ufe7e
  * that drops all marks. So a name that has one counts as both.
  */
 export const accountNames = (name: string): readonly [string] | readonly [string, string] => {
-  if (isPlain(name)) return [name.toLowerCase()]
+  if (isPlainName(name)) return [name.toLowerCase()]
   const whole = ofAnyScript(name)
   const bare = accountName(decomposed(name).replace(/\p{M}/gu, ''))
   return bare === whole ? [whole] : [whole, bare]

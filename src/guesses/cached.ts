@@ -6,11 +6,10 @@
  * was refused is never kept, and of a credential a digest with a random secret is kept.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { AuthError } from '../core/AuthError.js'
 import { accept, evidence, evidenceOf, merge } from '../core/Evidence.js'
 import { attemptOf, evidenceFor, settingsOf, Attempt } from '../core/Exchange.js'
 import type { Request } from '../core/Request.js'
-import { answerTo, isAnonymous, returningResults, sayingWords } from '../core/Result.js'
+import { answerTo, isAnonymous, returningResults, sayingWords, type Result } from '../core/Result.js'
 import type { Evaluation, PrincipalFromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { ageOf, thisMoment, type Moment } from '../core/data.js'
@@ -38,18 +37,18 @@ export interface Cached<C extends ReadonlyArray<unknown>, R> {
 }
 
 /** A Right that says `cached`. Requests share it. */
-type Passed = E.Right<unknown>
-type Verify = (request: Request, ...credential: ReadonlyArray<unknown>) => unknown
+type PassedResult = E.Right<unknown>
+type VerifyHook = (request: Request, ...credential: ReadonlyArray<unknown>) => unknown
 
 interface Flight {
   readonly since: Moment
-  readonly evaluation: Promise<E.Either<AuthError, unknown>>
+  readonly evaluation: Promise<Result<unknown>>
 }
 
 interface Cache {
-  readonly verify: Verify
+  readonly verify: VerifyHook
   readonly maxAge: number
-  readonly passed: Memory<Passed>
+  readonly passed: Memory<PassedResult>
   readonly flights: Map<string, Flight>
   readonly keyOf: (credential: ReadonlyArray<unknown>) => string
 }
@@ -81,13 +80,13 @@ export const cached = <C extends ReadonlyArray<unknown>, R>(
   const secret = randomId()
   const self: Cache = {
     // Safe: it is called with what the hook is called with
-    verify: verify as unknown as Verify,
+    verify: verify as unknown as VerifyHook,
     maxAge,
     passed: memory({ size, maxAge, dropsFirst: 'least recently used' }),
     flights: new Map(),
     keyOf: (credential) => digest(secret + textOf(credential), 'binary'),
   }
-  const hook = (request: Request, ...credential: C) => answer(self, request, credential)
+  const hook = (request: Request, ...credential: C) => cachedAnswer(self, request, credential)
   const forget = (...credential: C): void => {
     const key = self.keyOf(credential)
     self.flights.delete(key)
@@ -118,46 +117,46 @@ function plainOnly(this: unknown, name: string, read: unknown): unknown {
 
 const fromCache = evidence({ isCached: true })
 
-const answer = (self: Cache, request: Request, credential: ReadonlyArray<unknown>): Evaluation<unknown> => {
+const cachedAnswer = (self: Cache, request: Request, credential: ReadonlyArray<unknown>): Evaluation<unknown> => {
   const key = self.keyOf(credential)
   const known = self.passed.get(key)
   if (known !== undefined) return known
   const flight = self.flights.get(key)
   // no request joins a verification that takes longer than a decision may take
   if (flight !== undefined && ageOf(flight.since) < Math.min(settingsOf(request).timeout, self.maxAge)) {
-    return flight.evaluation.then((late) => (E.isRight(late) ? again(late) : late))
+    return flight.evaluation.then((late) => (E.isRight(late) ? asCached(late) : late))
   }
   const since = thisMoment()
   const attempt = attemptOf(request) ?? new Attempt(request)
   const verified = answerTo(() => self.verify(request, ...credential))
-  if (!(verified instanceof Promise)) return keep(self, key, since, attempt, verified)
+  if (!(verified instanceof Promise)) return keepPassed(self, key, since, attempt, verified)
   const own: Flight = {
     since,
     evaluation: verified.then((late) => {
       // not if it was forgotten or replaced meanwhile
       if (self.flights.get(key) !== own) return late
       self.flights.delete(key)
-      return keep(self, key, since, attempt, late)
+      return keepPassed(self, key, since, attempt, late)
     }),
   }
   self.flights.set(key, own)
   return own.evaluation
 }
 
-const again = (known: E.Right<unknown>): Passed => accept(known.right, merge(evidenceOf(known), fromCache))
+const asCached = (known: E.Right<unknown>): PassedResult => accept(known.right, merge(evidenceOf(known), fromCache))
 
-const keep = (
+const keepPassed = (
   { passed }: Cache,
   key: string,
   since: Moment,
   attempt: Attempt,
-  result: E.Either<AuthError, unknown>,
-): E.Either<AuthError, unknown> => {
+  result: Result<unknown>,
+): Result<unknown> => {
   if (E.isLeft(result) || isAnonymous(result)) return result
   // what the hook was told by keys that it asked can end, also when it is not asked again
   const own = evidenceFor(attempt, result, 'all')
   const right = accept(result.right, own)
-  if (!own.isRecovered) passed.set(key, { value: again(right), since, expiresAt: endOf(result.right) })
+  if (!own.isRecovered) passed.set(key, { value: asCached(right), since, expiresAt: endOf(result.right) })
   return right
 }
 

@@ -1,20 +1,19 @@
 /** A limiter in the memory of this process, for what counts guesses by default. With several processes, each counts for itself. */
 import type { Limiter } from './Limiter.js'
 
-const SIZE = 100_000
+const MAX_COUNTS = 100_000
 // How many counts are looked at, in turn, when there are too many
 const LOOKED_AT = 8
 
-interface Kept {
+interface KeptCount {
   points: number
   /** When its window ends, as `performance.now()`: a system clock that is set forward ends none. */
   readonly until: number
 }
 
-/** Makes a limiter that lets `points` guesses pass in `duration` seconds. */
 export const memoryLimiter = (points: number, duration: number): Limiter & { points: number; duration: number } => {
-  const kept = new Map<string, Kept>()
-  const current = (key: string, now: number): Kept | undefined => {
+  const kept = new Map<string, KeptCount>()
+  const current = (key: string, now: number): KeptCount | undefined => {
     const one = kept.get(key)
     return one !== undefined && now < one.until ? one : undefined
   }
@@ -46,7 +45,7 @@ export const memoryLimiter = (points: number, duration: number): Limiter & { poi
       const now = performance.now()
       const before = current(key, now)
       const count = before ?? { points: 0, until: now + duration * 1000 }
-      if (kept.size >= SIZE && !kept.has(key)) dropOne(now)
+      if (kept.size >= MAX_COUNTS && !kept.has(key)) dropOne(now)
       if (before === undefined) kept.set(key, count)
       count.points++
       const consumedPoints = count.points

@@ -27,10 +27,10 @@ export interface RateLimitOptions<P> {
   readonly onStoreError?: 'unavailable' | 'unthrottled' | undefined
 }
 
-const isLimiter = (u: unknown): u is PointLimiter => is.hasMethod(u, 'consume')
+const isPointLimiter = (u: unknown): u is PointLimiter => is.hasMethod(u, 'consume')
 
 const limiterLike = is.that(
-  (value) => isLimiter(value) || typeof value === 'function',
+  (value) => isPointLimiter(value) || typeof value === 'function',
   'must be a limiter of rate-limiter-flexible, or a function of the principal that returns one',
 )
 
@@ -73,7 +73,7 @@ export const rateLimit = <P>(
 
 declareFactory('rateLimit', rateLimit)
 
-const wordsOf = ({ limiter, by, points, onStoreError }: RateLimitOptions<never>): string =>
+const rateLimitWords = ({ limiter, by, points, onStoreError }: RateLimitOptions<never>): string =>
   [
     `rate limit${typeof limiter === 'function' ? ` ${functionName(limiter)}` : limitOf(limiter)} by ${functionName(by)}`,
     ...(points === undefined ? [] : [`points ${typeof points === 'function' ? functionName(points) : points}`]),
@@ -83,7 +83,7 @@ const wordsOf = ({ limiter, by, points, onStoreError }: RateLimitOptions<never>)
 const charging = (options: RateLimitOptions<never>, member: Authenticator<unknown>): Halves => {
   checkDemanding('rateLimit(...)(a)', member.description)
   const { limiter, by, points } = options
-  const words = wordsOf(options)
+  const words = rateLimitWords(options)
   const others = Object.entries({ limiter, points }).flatMap(([name, f]) =>
     typeof f === 'function' ? [[`${name} of ${words}`, f] as const] : [],
   )
@@ -116,19 +116,19 @@ const charge = async (self: Charging, caller: unknown, request: Request): Promis
     const counter: unknown = typeof limiter === 'function' ? limiter(principal, request) : limiter
     const key: unknown = by(principal, request)
     const price: unknown = typeof points === 'function' ? points(principal, request) : points
-    if (!isLimiter(counter)) throw new TypeError('rateLimit({ limiter }): the function must return a limiter')
+    if (!isPointLimiter(counter)) throw new TypeError('rateLimit({ limiter }): the function must return a limiter')
     if (typeof key !== 'string' || key === '') {
       throw new TypeError('rateLimit({ by }): the function must return a string that is not empty')
     }
     is.positive('rateLimit({ points })', price)
     // Safe: `positive` has checked it
-    return await consume(self, counter, key, price as number, request)
+    return await consumePoints(self, counter, key, price as number, request)
   } catch (error) {
     return { refusal: failed(failureOf(error)) }
   }
 }
 
-const consume = async (
+const consumePoints = async (
   { onStoreError, failed }: Charging,
   limiter: PointLimiter,
   key: string,

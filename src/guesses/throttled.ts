@@ -57,13 +57,14 @@ const keepCounted = ({ whole }: Attempt, sent: unknown, all: ReadonlyArray<Count
 }
 
 /** The counts that do not contain this credential yet. */
-const uncounted = ({ whole }: Attempt, sent: unknown, counts: ReadonlyArray<Count>): ReadonlyArray<Count> => {
+const notCountedYet = ({ whole }: Attempt, sent: unknown, counts: ReadonlyArray<Count>): ReadonlyArray<Count> => {
   const before = guesses.get(whole)
   if (before === undefined) return counts
   return counts.filter(
     ({ limiter, key }) =>
       !before.some(
-        ({ sent: known, counted: { count } }) => isSame(known, sent) && count.limiter === limiter && count.key === key,
+        ({ sent: known, counted: { count } }) =>
+          isSameSent(known, sent) && count.limiter === limiter && count.key === key,
       ),
   )
 }
@@ -74,13 +75,13 @@ const giveBack = ({ whole }: Attempt, sent: unknown): void => {
   if (before === undefined) return
   guesses.set(
     whole,
-    before.filter((one) => !isSame(one.sent, sent)),
+    before.filter((one) => !isSameSent(one.sent, sent)),
   )
-  for (const one of before) if (isSame(one.sent, sent)) takeBack(one.counted)
+  for (const one of before) if (isSameSent(one.sent, sent)) takeBack(one.counted)
 }
 
 // Each kind reads the request itself, so one credential can be two objects
-const isSame = (one: unknown, other: unknown): boolean => {
+const isSameSent = (one: unknown, other: unknown): boolean => {
   if (one === other) return true
   if (typeof one !== 'object') return false
   try {
@@ -176,12 +177,11 @@ export const throttled = <C = unknown>(
   return declareCondition('throttled', combinator)
 }
 
-/** The limits around one kind. */
 interface Throttle {
   readonly leaf: Leaf
   readonly reading: CredentialReader
   readonly authenticate: Decide
-  readonly failed: (error: AuthError) => E.Either<AuthError, never>
+  readonly failed: (error: AuthError) => Result<never>
   readonly countsOf: ReturnType<typeof countsIn>
   readonly countingOf: ReturnType<typeof countingBy>
   readonly isOpen: boolean
@@ -220,19 +220,19 @@ const askFor = (self: Throttle, attempt: Attempt, sent: unknown, decoded: Decode
   const { countingOf, countsOf, authenticate, failed, isOpen } = self
   const { request } = attempt
   const { account, address } = countingOf(request, decoded)
-  if (isGone(request, address)) return failed(AuthErrors.throttled())
+  if (hasHungUp(request, address)) return failed(AuthErrors.throttled())
   const isCrossSite = isFromElsewhere(request, settingsOf(request).trustedOrigins)
-  const counts = uncounted(attempt, sent, countsOf(account, { address, isCrossSite }))
+  const counts = notCountedYet(attempt, sent, countsOf(account, { address, isCrossSite }))
   return countThenRun<Result<unknown>>({
     counter: 'throttled',
     counts,
     isOpen,
-    run: (counted) => andThen(authenticate(attempt), (result) => settle(attempt, sent, counted, result)),
+    run: (counted) => andThen(authenticate(attempt), (result) => settleGuess(attempt, sent, counted, result)),
     refuse: failed,
   })
 }
 
-const settle = (attempt: Attempt, sent: unknown, counted: ReadonlyArray<Counted>, result: Result<unknown>) => {
+const settleGuess = (attempt: Attempt, sent: unknown, counted: ReadonlyArray<Counted>, result: Result<unknown>) => {
   if (isGuess(result)) keepCounted(attempt, sent, counted)
   else {
     counted.forEach(takeBack)
@@ -242,18 +242,17 @@ const settle = (attempt: Attempt, sent: unknown, counted: ReadonlyArray<Counted>
 }
 
 // A client that has hung up reads no answer. Its address may be unknown by now, so its guesses could not be counted
-const isGone = ({ socket }: Request, address: string): boolean => address === '' && socket.destroyed
+const hasHungUp = ({ socket }: Request, address: string): boolean => address === '' && socket.destroyed
 
 // Whether a kind refused the credential, even if the failure of another kind is stronger
-const isGuess = (result: E.Either<AuthError, unknown>): boolean =>
+const isGuess = (result: Result<unknown>): boolean =>
   E.isLeft(result) &&
   AuthErrors.branchesOf(result.left).some(
     ({ _tag, skipped }) => !skipped && (_tag === 'malformed' || _tag === 'invalid'),
   )
 
 // Whether some user has this credential: it passed, or it is expired or forged, or the user is not allowed
-const isKnown = (result: E.Either<AuthError, unknown>): boolean =>
-  E.isRight(result) || knowsCredential.has(result.left._tag)
+const isKnown = (result: Result<unknown>): boolean => E.isRight(result) || knowsCredential.has(result.left._tag)
 
 const knowsCredential: ReadonlySet<AuthError['_tag']> = new Set(['expired', 'forged', 'insufficient', 'notFound'])
 

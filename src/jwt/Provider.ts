@@ -8,7 +8,7 @@ import { ownFields } from '../core/data.js'
 import { bare, checkOptions, isPlain, typeName } from '../core/options.js'
 import { isThenable, toPromise } from '../core/Result.js'
 import { checkAddress, checkUrl, discovering } from './fetching.js'
-import { fetchJwks, remoteKeys, type KeyEvents, type KeyPolicy, type KeySource } from './keySet.js'
+import { fetchJwks, remoteKeys, type KeyEvents, type KeyPolicy, type SigningKeySource } from './keySet.js'
 import { algorithmsFor, checkPublicKey, checkSecret, oneKey, parseJwks, usableKeys } from './signature.js'
 import type { AsymmetricAlgorithm, Keys, SecretAlgorithm } from './signature.js'
 
@@ -20,14 +20,14 @@ interface JsonWebKeySet {
 /** One string or several. */
 export type StringOrStrings = string | readonly [string, ...string[]]
 
-interface Named {
+interface NamedIssuer {
   /** Compared exactly with `iss`. */
   readonly issuer: string
   /** Replaces the general one. */
   readonly audience?: StringOrStrings | undefined
 }
 
-interface Asymmetric extends Named {
+interface Asymmetric extends NamedIssuer {
   /** Replace the general ones. */
   readonly algorithms?: readonly [AsymmetricAlgorithm, ...AsymmetricAlgorithm[]] | undefined
 }
@@ -50,12 +50,12 @@ export type IssuerWithKeys =
   | (Asymmetric & Only<'jwksUri'>)
   | (Asymmetric & Only<'jwks'>)
   | (Asymmetric & Only<'publicKey'>)
-  | (Named & Only<'secret'> & { readonly algorithms?: readonly [SecretAlgorithm, ...SecretAlgorithm[]] | undefined })
+  | (NamedIssuer &
+      Only<'secret'> & { readonly algorithms?: readonly [SecretAlgorithm, ...SecretAlgorithm[]] | undefined })
 
 /** An issuer. A string means discovery. */
 export type Issuer = string | IssuerWithKeys
 
-/** The options that name a source of keys. */
 const keySourceNames = ['jwksUri', 'jwks', 'publicKey', 'secret'] as const
 
 /** Turns one string or several into an array. Throws a TypeError for an empty one. */
@@ -74,8 +74,7 @@ interface KeyTerms {
   readonly events: (issuer: string) => KeyEvents
 }
 
-/** Given keys, which never change. */
-const staticKeys = (keys: Keys): KeySource => {
+const staticKeys = (keys: Keys): SigningKeySource => {
   const right = E.right(keys)
   const none = Promise.resolve(E.right(undefined))
   return { current: () => right, begun: () => 0, afterMiss: () => none, ready: () => Promise.resolve() }
@@ -87,7 +86,7 @@ const keySource = (
   value: unknown,
   { issuer, algorithms }: { readonly issuer: string; readonly algorithms: ReadonlyArray<string> },
   { caller: where, policy, events }: KeyTerms,
-): KeySource => {
+): SigningKeySource => {
   switch (source) {
     case 'jwksUri': {
       checkAddress(`${where}({ issuer: { jwksUri } })`, value)
@@ -139,13 +138,12 @@ export interface Provider {
   /** `false`: `aud` is not looked at. */
   readonly audiences: ReadonlyArray<string> | false
   readonly algorithms: ReadonlyArray<string>
-  readonly keys: KeySource
+  readonly keys: SigningKeySource
   /** Whether it is found by discovery. */
   readonly isDiscovered: boolean
 }
 
-/** The options that all issuers share. */
-interface Common extends KeyTerms {
+interface SharedTerms extends KeyTerms {
   readonly audience: unknown
   readonly algorithms: unknown
 }
@@ -182,8 +180,7 @@ export interface Providers {
 
 const KEPT = 1000
 
-/** Checks the issuers, and makes the providers of them. */
-export const providersOf = (given: unknown, common: Common): Providers => {
+export const providersOf = (given: unknown, common: SharedTerms): Providers => {
   const find = finderIn(given)
   if (find !== undefined) return foundProviders(find, find === given, common)
   const all = listedProviders(given, common)
@@ -194,20 +191,20 @@ export const providersOf = (given: unknown, common: Common): Providers => {
  * Providers that the application finds, such as one for each tenant. The last thousand are kept for `keys.maxAge`, so a tenant that
  * is removed is refused after that time. Those with one `jwksUri` share its keys. Unknown ones are never fetched.
  */
-const foundProviders = (find: Function, isOfRequest: boolean, common: Common): Providers => {
+const foundProviders = (find: Function, isOfRequest: boolean, common: SharedTerms): Providers => {
   const { maxAge } = common.policy
   const kept = memory<{ readonly issuer: unknown; readonly provider: Provider }>({
     size: KEPT,
     maxAge,
     dropsFirst: 'least recently used',
   })
-  const shared = memory<KeySource>({ size: KEPT, maxAge: Infinity, dropsFirst: 'least recently used' })
+  const shared = memory<SigningKeySource>({ size: KEPT, maxAge: Infinity, dropsFirst: 'least recently used' })
   const made = (iss: string, issuer: unknown): Provider | undefined => {
     if (issuer === undefined || issuer === null || issuer === false) return undefined
     const before = kept.get(iss)
     if (before !== undefined && isSameIssuer(before.issuer, issuer)) return before.provider
     // a copy, because the application may change its object and return it again, also while keys are fetched
-    const own = copyOf(issuer)
+    const own = copyOfIssuer(issuer)
     const provider = providerOf(own, common, shared)
     // a token of one tenant must not be good because another one was found
     if (provider.issuer !== iss) return undefined
@@ -226,10 +223,10 @@ const foundProviders = (find: Function, isOfRequest: boolean, common: Common): P
   }
 }
 
-const copyOf = (u: unknown): unknown => {
-  if (Array.isArray(u)) return u.map(copyOf)
+const copyOfIssuer = (u: unknown): unknown => {
+  if (Array.isArray(u)) return u.map(copyOfIssuer)
   if (u instanceof Uint8Array) return Buffer.from(u)
-  return isPlain(u) ? Object.fromEntries(Object.entries(u).map(([name, one]) => [name, copyOf(one)])) : u
+  return isPlain(u) ? Object.fromEntries(Object.entries(u).map(([name, one]) => [name, copyOfIssuer(one)])) : u
 }
 
 // A function that is asked for each request may make the same object anew
@@ -242,12 +239,12 @@ const isSameIssuer = (one: unknown, other: unknown): boolean => {
   return [...Object.keys(first), ...Object.keys(second)].every((name) => isSameIssuer(first[name], second[name]))
 }
 
-const listedProviders = (given: unknown, common: Common): ReadonlyMap<string, Provider> => {
+const listedProviders = (given: unknown, common: SharedTerms): ReadonlyMap<string, Provider> => {
   const { caller: where } = common
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
   if (list.length === 0) throw new TypeError(`${where}({ issuer: [] }): an empty array; name at least one issuer`)
   const providers = new Map<string, Provider>()
-  const shared = memory<KeySource>({ size: Infinity, maxAge: Infinity, dropsFirst: 'oldest' })
+  const shared = memory<SigningKeySource>({ size: Infinity, maxAge: Infinity, dropsFirst: 'oldest' })
   for (const one of list) {
     const provider = providerOf(one, common, shared)
     if (providers.has(provider.issuer)) {
@@ -268,10 +265,10 @@ const checks = {
   algorithms: is.unchecked,
 }
 
-const providerOf = (given: unknown, common: Common, shared?: Memory<KeySource>): Provider => {
+const providerOf = (given: unknown, common: SharedTerms, shared?: Memory<SigningKeySource>): Provider => {
   const { caller: where, policy, events } = common
   // one flight and one set of keys for each address, also if the provider itself was forgotten
-  const sharing = (address: string, make: () => KeySource): KeySource => {
+  const sharing = (address: string, make: () => SigningKeySource): SigningKeySource => {
     const before = shared?.get(address)
     if (before !== undefined) return before
     const keys = make()
@@ -311,7 +308,7 @@ const settled = (
   issuer: string,
   own: { readonly audience?: unknown; readonly algorithms?: unknown },
   hasSecret: boolean,
-  { caller: where, ...general }: Common,
+  { caller: where, ...general }: SharedTerms,
 ) => {
   const audience = own.audience ?? general.audience
   return {

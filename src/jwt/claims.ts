@@ -6,7 +6,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Why } from '../core/AuthError.js'
 import { isFilled, isRecord } from '../core/checks.js'
-import { ownFields } from '../core/data.js'
+import { jsonFields, ownFields } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
 
 /** The claims that say how the user of a token authenticated (RFC 9068 §2.2.1, RFC 9470 §6). `requireAuthentication` checks them. */
@@ -53,14 +53,12 @@ interface Times {
   readonly maxTokenAge: number | undefined
 }
 
-/** The rules for every access token. */
 export interface ClaimRules extends Times {
   readonly profile: 'any' | 'rfc9068'
   /** The clients (`azp`, `client_id`) that are let in. */
   readonly authorizedParties: ReadonlyArray<string> | undefined
   /** The members of `cnf` (RFC 7800 §3.1) that somebody checks. */
   readonly confirmations: ReadonlyArray<string>
-  /** Whether tokens must have one of these. */
   readonly isBindingRequired: boolean
 }
 
@@ -106,7 +104,7 @@ const isFor = (aud: unknown, audiences: ReadonlyArray<string> | false): boolean 
 // --- access tokens
 
 /** What an access token is compared to. */
-interface Access {
+interface Claimed {
   readonly claims: Json
   /** `false`: `aud` is not looked at. */
   readonly audiences: ReadonlyArray<string> | false
@@ -133,7 +131,7 @@ const isAuthorized = ({ azp, client_id }: Json, parties: ReadonlyArray<string>):
 }
 
 // RFC 8725 §3, RFC 9068 §4. The issuer is not checked, because it has chosen the keys
-const refusalOfAccess = ({ claims, audiences, rules }: Access): Why | undefined => {
+const refusalOfAccess = ({ claims, audiences, rules }: Claimed): Why | undefined => {
   const { cnf, aud, act, iat, jti, sub, client_id, azp } = claims
   if (!isConfirmable(cnf, rules)) return 'binding'
   if (!isFor(aud, audiences)) return 'audience'
@@ -147,17 +145,17 @@ const refusalOfAccess = ({ claims, audiences, rules }: Access): Why | undefined 
 }
 
 // RFC 7515 §4.1.9: media types compare in any letter case, and `application/` may be left out
-const typeOf = (typ: unknown): string | undefined =>
+const mediaType = (typ: unknown): string | undefined =>
   typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined
 
 /** Why an access token is refused. `expired` counts only if the signature is good. */
 export const refusalOfAccessToken = (
   { typ, b64, alg }: Json,
   algorithms: ReadonlyArray<string>,
-  access: Access,
+  access: Claimed,
   now: number,
 ): Why | undefined => {
-  const type = typeOf(typ)
+  const type = mediaType(typ)
   // RFC 8725 §3.11, RFC 9068 §4
   if (type !== 'at+jwt' && (access.rules.profile !== 'any' || (typ !== undefined && type !== 'jwt'))) return 'type'
   // RFC 7797 §7: not allowed in a JWT
@@ -167,7 +165,7 @@ export const refusalOfAccessToken = (
 }
 
 /** Why an answer of introspection is refused. `issuer`: the one that was asked; `undefined` if only its address is known. */
-export const refusalOfIntrospection = (issuer: string | undefined, access: Access, now: number): Why | undefined => {
+export const refusalOfIntrospection = (issuer: string | undefined, access: Claimed, now: number): Why | undefined => {
   const { active, iss, token_type: type } = access.claims
   // RFC 7662 §2.2: only `true`. The server says nothing of the cause
   if (active !== true) return 'revoked'
@@ -209,7 +207,7 @@ const asymmetric = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/
 
 /** Whether the header is that of a logout token, whoever its issuer is (Back-Channel Logout 1.0 §2.4). */
 export const isLogout = ({ typ, alg }: Json): boolean =>
-  typeOf(typ) === 'logout+jwt' && typeof alg === 'string' && asymmetric.test(alg)
+  mediaType(typ) === 'logout+jwt' && typeof alg === 'string' && asymmetric.test(alg)
 
 /** Whether a logout token says what it must (§2.4, §2.6). */
 export const isGoodLogout = (
@@ -234,7 +232,7 @@ export const isGoodLogout = (
 }
 
 // Its nonce is younger than that, so a good token is, too
-const MAX_AGE = 600
+const MAX_ID_TOKEN_AGE = 600
 
 /**
  * The claim for which an ID token is refused. openid-client leaves open what is checked here: an empty `sub`, `azp` beside a single
@@ -254,7 +252,7 @@ export const refusalOfIdToken = (
   if (!isText(iss)) return 'iss'
   if (!isText(sub) || sub.trim() === '') return 'sub'
   if (azp !== undefined && azp !== wanted.clientId) return 'azp'
-  if (!isPast(iat) || iat < now - MAX_AGE - clockTolerance) return 'clock: iat'
+  if (!isPast(iat) || iat < now - MAX_ID_TOKEN_AGE - clockTolerance) return 'clock: iat'
   if (authTime !== undefined && !isPast(authTime)) return 'clock: auth_time'
   if (atHash !== undefined && !wanted.isHash(atHash)) return 'at_hash'
   return wanted.acr === undefined || wanted.acr.some((one) => one === acr) ? undefined : 'acr'
@@ -262,13 +260,11 @@ export const refusalOfIdToken = (
 
 // --- the compact form
 
-/** The content of a token, unverified. */
 export interface ParsedToken {
   readonly header: Json
   readonly claims: Json
   /** The claims for a hook, which may be used like any object. */
   readonly given: object
-  /** The claims as they are written. */
   readonly payload: string
   /** What is signed: header and payload, as they were sent. */
   readonly signed: string
@@ -284,18 +280,18 @@ const compact = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
  */
 export const readCompact = (token: string): ParsedToken | undefined => {
   if (!compact.test(token)) return undefined
-  const [header, payload, signature] = token.split('.').map(bytesOf)
+  const [header, payload, signature] = token.split('.').map(canonicalBytes)
   if (header === undefined || payload === undefined || signature === undefined) return undefined
   if (!isUtf8(header) || !isUtf8(payload)) return undefined
   const text = payload.toString('utf8')
-  const [said, given] = [jsonOf(header.toString('utf8')), objectIn(text)]
+  const [said, given] = [jsonFields(header.toString('utf8')), objectIn(text)]
   if (said === undefined || given === undefined) return undefined
   const signed = token.slice(0, token.lastIndexOf('.'))
   return { header: said, claims: ownFields(given), given, payload: text, signed, signature }
 }
 
 // RFC 4648 §3.5: Node ignores stray bits; only the canonical form is accepted, so that a token has one spelling
-const bytesOf = (part: string): Buffer | undefined => {
+const canonicalBytes = (part: string): Buffer | undefined => {
   const bytes = Buffer.from(part, 'base64url')
   return bytes.toString('base64url') === part ? bytes : undefined
 }
@@ -309,9 +305,6 @@ const objectIn = (text: string): object | undefined => {
     return undefined
   }
 }
-
-/** The object that a string is as JSON, if it is one. */
-export const jsonOf = (text: string): Json | undefined => objectOf(objectIn(text))
 
 /**
  * Makes copies of claims: each reader gets its own. Claims that hold no objects, but lists of strings and the like, are copied member by

@@ -15,11 +15,11 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from '../core/Request.js'
-import { because, expired, invalid, type AuthError } from '../core/AuthError.js'
+import { because, expired, invalid } from '../core/AuthError.js'
 import { make } from '../core/Challenge.js'
 import { digest, mac } from '../crypto/secrets.js'
 import { fromHeader } from '../core/RequestFields.js'
-import { andThen, type Evaluation } from '../core/Result.js'
+import { andThen, type Evaluation, type Result } from '../core/Result.js'
 import { usedFor, type UsedOnce } from '../core/OneTimeIds.js'
 import { deepFreeze, hasDots } from '../core/data.js'
 import { optionWords } from '../core/functionName.js'
@@ -73,9 +73,9 @@ const checks: Checks<DpopOptions> = {
   maxAge: is.maybe(is.milliseconds),
 }
 
-const MAX_AGE = 60_000
+const PROOF_AGE = 60_000
 // As for a credential: a longer proof is not parsed
-const MAX_LENGTH = 8192
+const MAX_PROOF_LENGTH = 8192
 
 type Parameters = Readonly<Record<string, string>>
 
@@ -90,7 +90,7 @@ export interface ProofChecks {
 /** Makes the check of proofs. Throws a TypeError for options that cannot work. `clockTolerance` is in seconds, as claims are. */
 export const dpopOf = (given: DpopOptions, clockTolerance: number, where = 'httpJwt({ bound: { dpop: { ... } } })') => {
   const options = checkOptions(where, given, checks)
-  const { spent, maxAge = MAX_AGE } = options
+  const { spent, maxAge = PROOF_AGE } = options
   const algorithms = algorithmsFor('httpJwt: dpop', options.algorithms, false)
   const self: Proofs = {
     spent,
@@ -114,7 +114,7 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number, where = 'http
   const responseFields = nonces && (() => ({ 'DPoP-Nonce': nonces.current() }))
   const { origin, nonce, algorithms: own, maxAge: age } = options
   // the keys of nonces are secrets
-  const shownNonce = nonce && { lifetime: nonce.lifetime ?? LIFETIME }
+  const shownNonce = nonce && { lifetime: nonce.lifetime ?? NONCE_LIFETIME }
   const words = optionWords({ origin, nonce: shownNonce, algorithms: own, maxAge: age })
   return { parameters, checking, responseFields, words: words.join(' ') }
 }
@@ -130,7 +130,7 @@ interface Proofs {
 }
 
 // RFC 9449 §4.3: everything that needs no signature. The keys that may have signed it, or what is wrong
-const unsigned = (
+const checkUnsigned = (
   { algorithms, uriOf, times }: Proofs,
   request: Request,
   token: string | undefined,
@@ -156,9 +156,9 @@ const checkProof = (
 ): Evaluation<string> => {
   const sent = proofField(request)
   if (O.isNone(sent) || typeof sent.value !== 'string') return refusals.field
-  const compact = sent.value.length > MAX_LENGTH ? undefined : readCompact(sent.value)
+  const compact = sent.value.length > MAX_PROOF_LENGTH ? undefined : readCompact(sent.value)
   if (compact === undefined) return refusals.form
-  const known = unsigned(self, request, token, bound, compact)
+  const known = checkUnsigned(self, request, token, bound, compact)
   if (typeof known === 'string') return refusals[known]
   const { keys, thumbprint } = known
   return andThen(checkSignature(compact, keys), (result): Evaluation<string> => {
@@ -192,24 +192,24 @@ const errors = {
 } as const
 
 // Constants of an authenticator, so that their responses can be reused
-const refusalsWith = (parameters: Parameters): Readonly<Record<keyof typeof errors, E.Either<AuthError, never>>> => {
+const refusalsWith = (parameters: Parameters): Readonly<Record<keyof typeof errors, Result<never>>> => {
   const entries = Object.entries(errors).map(([name, [failure, error, error_description]]) => {
     const challenge = make('DPoP', { ...parameters, error, error_description })
     return [name, deepFreeze(E.left({ ...failure, challenge }))] as const
   })
   // Safe: one for each of `errors`
-  return Object.fromEntries(entries) as Record<keyof typeof errors, E.Either<AuthError, never>>
+  return Object.fromEntries(entries) as Record<keyof typeof errors, Result<never>>
 }
 
 // --- the URI of a request
 
-const withoutEscapes = /^[\w.~-]$/
+const unreserved = /^[\w.~-]$/
 
 // RFC 3986 §6.2.2; the rest is done by URL
 const normalized = (path: string): string =>
   path.replace(/%[0-9a-f]{2}/gi, (code) => {
     const character = String.fromCharCode(Number.parseInt(code.slice(1), 16))
-    return withoutEscapes.test(character) ? character : code.toUpperCase()
+    return unreserved.test(character) ? character : code.toUpperCase()
   })
 
 const uriOfUrl = ({ origin, pathname }: URL): string => origin + normalized(pathname)
@@ -236,12 +236,12 @@ const isSameUri = (htu: unknown, uri: string | undefined): boolean => {
 
 // --- nonces
 
-const LIFETIME = 300_000
+const NONCE_LIFETIME = 300_000
 
 /** The nonce of this time, and whether one that was sent is good. */
 const noncesOf = (given: DpopNonceOptions) => {
   const where = 'httpJwt({ bound: { dpop: { nonce: { ... } } } })'
-  const { keys, lifetime = LIFETIME } = checkOptions(where, given, {
+  const { keys, lifetime = NONCE_LIFETIME } = checkOptions(where, given, {
     keys: is.secrets,
     lifetime: is.maybe(is.milliseconds),
   })

@@ -3,10 +3,9 @@
  *
  * Any problem is an `Outage`. Its message names the kind of problem, and contains nothing that was sent or received.
  */
-import { ageOf, thisMoment, type Moment } from '../core/data.js'
-import { jsonOf, type Json } from './claims.js'
+import { jsonFields, ageOf, thisMoment, type Moment } from '../core/data.js'
+import type { Json } from './claims.js'
 
-/** The error for a provider that does not answer as it should. */
 export class Outage extends Error {
   override readonly name = 'Outage'
   /** Whether there was an answer, although a wrong one. */
@@ -21,7 +20,7 @@ export class Outage extends Error {
  * What a promise resolves to. Rejects with an `Outage` when the signal aborts, whatever the other side or a resolver of names does: not
  * everything that hangs listens to a signal.
  */
-export const until = async <A>(signal: AbortSignal, promise: Promise<A>): Promise<A> => {
+export const beforeAbort = async <A>(signal: AbortSignal, promise: Promise<A>): Promise<A> => {
   let stop = (): void => {}
   const late = new Promise<never>((_resolve, reject) => {
     stop = () => reject(new Outage('did not answer in time', false))
@@ -37,10 +36,10 @@ export const until = async <A>(signal: AbortSignal, promise: Promise<A>): Promis
 /** The same for a task that gets so many milliseconds, and the signal of their end. */
 export const withinTime = <A>(timeout: number, task: (signal: AbortSignal) => Promise<A>): Promise<A> => {
   const signal = AbortSignal.timeout(Math.ceil(timeout))
-  return until(signal, task(signal))
+  return beforeAbort(signal, task(signal))
 }
 
-const MAX_BYTES = 1024 * 1024
+const MAX_JSON = 1024 * 1024
 
 /** Fetches an object. Rejects with an `Outage` for anything but a 200 with a JSON object. */
 export const fetchJson = async (url: string, init: RequestInit): Promise<Json> => {
@@ -52,13 +51,13 @@ export const fetchJson = async (url: string, init: RequestInit): Promise<Json> =
     await response.body?.cancel().catch(() => undefined)
     throw new Outage(`answered ${response.status}`, true)
   }
-  const value = jsonOf(await textOf(response))
+  const value = jsonFields(await responseText(response))
   if (value === undefined) throw new Outage('answered no JSON object', true)
   return value
 }
 
 /** The bytes of a body. Rejects with an `Outage`, also if there are more; `most` is that limit in words. */
-export const bytesOf = async (body: AsyncIterable<Uint8Array>, limit = MAX_BYTES, most = '1 MB'): Promise<Buffer> => {
+export const bytesOf = async (body: AsyncIterable<Uint8Array>, limit = MAX_JSON, most = '1 MB'): Promise<Buffer> => {
   const chunks: Uint8Array[] = []
   let length = 0
   try {
@@ -75,7 +74,7 @@ export const bytesOf = async (body: AsyncIterable<Uint8Array>, limit = MAX_BYTES
 }
 
 /** The text of a body of at most 1 MB. Rejects with an `Outage`. */
-export const textOf = async ({ body }: Response): Promise<string> =>
+export const responseText = async ({ body }: Response): Promise<string> =>
   // Safe: a body's chunks are bytes. A byte order mark is no part of the text, as for `response.text()`
   new TextDecoder().decode(await bytesOf((body ?? []) as AsyncIterable<Uint8Array>))
 
@@ -90,7 +89,6 @@ export const problemOf = (error: unknown): string => {
 
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
-/** Whether it is http on a loopback address. */
 const isLoopback = (url: string): boolean => {
   const { protocol, hostname } = new URL(url)
   return protocol === 'http:' && loopback.test(hostname)
@@ -102,7 +100,7 @@ export const isSecure = (u: unknown): u is string =>
 
 // Names that no public name server knows (RFC 6761, RFC 6762 appendix G, RFC 8375), and private addresses (RFC 1918, RFC 4193, RFC 6598)
 const privateHost =
-  /^(?:[\w-]+|.+\.(?:internal|local|localhost|lan|svc|test|home\.arpa)|10(?:\.\d+){3}|192\.168(?:\.\d+){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d+){2}|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])(?:\.\d+){2}|\[f[cd][\da-f]{2}:.*\])$/
+  /^(?:[\w-]+|.+\.(?:internal|local|localhost|lan|svc|home\.arpa)|10(?:\.\d+){3}|192\.168(?:\.\d+){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d+){2}|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])(?:\.\d+){2}|\[f[cd][\da-f]{2}:.*\])$/
 
 /** Whether it is a URL that `isSecure` takes, or http in a private network: for an address that the application writes itself. */
 export const isInside = (u: unknown): u is string => {
@@ -149,7 +147,7 @@ export const documentsOf = (issuer: string): readonly [oauth: string, openId: st
 }
 
 // A provider without the first document may answer 404 or anything else, such as an HTML page
-const documentOf = async (issuer: string, signal: AbortSignal): Promise<Json> => {
+const discoveryDocument = async (issuer: string, signal: AbortSignal): Promise<Json> => {
   const [oauth, openId] = documentsOf(issuer)
   const init = { signal, headers: { Accept: 'application/json' } }
   try {
@@ -169,7 +167,7 @@ export const discovering = (issuer: string, member: 'jwks_uri' | 'introspection_
   const find = async (signal: AbortSignal): Promise<string> => {
     if (cached !== undefined && ageOf(cached.readAt) < maxAge) return cached.url
     const readAt = thisMoment()
-    const document = await documentOf(issuer, signal)
+    const document = await discoveryDocument(issuer, signal)
     // RFC 8414 §3.3: exactly equal, so that no provider speaks for another
     if (document['issuer'] !== issuer) throw new Outage('answered a discovery document of another issuer', true)
     const url = document[member]

@@ -19,7 +19,7 @@ import { checkOptions, declareFactory } from '../core/options.js'
 import { refusalByTime, refusalOfIntrospection, type ClaimRules, type Json, type TokenClaims } from './claims.js'
 import { checkAddress, checkUrl, discovering, fetchJson, Outage, withinTime } from './fetching.js'
 import { cachePolicyOf, type CacheOptions } from './keySet.js'
-import { audiencesOf, noteOf, partiesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
+import { audiencesOf, auditNote, partiesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
 import { cacheKey, malformedToken, type ValidToken } from './verifier.js'
 
 /** The resource server's own credentials. */
@@ -43,7 +43,7 @@ const basicOf = (where: string, client: IntrospectionClient): string => {
  * Asks about a token (RFC 7662 §2.1). Rejects with an Outage for anything but a 200 with a JSON object. The address is the endpoint, or
  * the issuer whose discovery document names it.
  */
-const asking = (address: string, isEndpoint: boolean, basic: string) => {
+const introspectionAt = (address: string, isEndpoint: boolean, basic: string) => {
   if (isEndpoint) checkAddress('httpIntrospection({ endpoint })', address)
   else checkUrl('httpIntrospection({ issuer })', address)
   const at = discovering(address, 'introspection_endpoint', DISCOVERY_AGE)
@@ -130,7 +130,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     issuer,
     audiences,
     timeout,
-    ask: asking(server, endpoint !== undefined, basicOf(caller, client)),
+    ask: introspectionAt(server, endpoint !== undefined, basicOf(caller, client)),
     rules: {
       profile: 'any',
       clockTolerance: 5,
@@ -142,17 +142,17 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     cache: policy === undefined ? undefined : memory<string>({ ...policy, dropsFirst: 'oldest' }),
     revoked: memory<true>({ size: 1000, maxAge: Infinity, dropsFirst: 'oldest' }),
     pending: new Map(),
-    outages: outagesOf(server),
+    outages: introspectionOutages(server),
   }
   const notes = [
-    ...noteOf('endpoint', endpoint),
-    ...noteOf('issuer', issuer),
+    ...auditNote('endpoint', endpoint),
+    ...auditNote('issuer', issuer),
     ...optionWords({ cache: options.cache }),
-    ...noteOf('audience', audiences || undefined),
-    ...noteOf('authorizedParties', options.authorizedParties),
+    ...auditNote('audience', audiences || undefined),
+    ...auditNote('authorizedParties', options.authorizedParties),
   ]
   // Safe: it lets in what the hook returns; without a hook, `R` is the server's answer
-  return tokenKind({ scheme: opaqueBearer, notes }, options, (token) => check(self, token)) as Authenticator<
+  return tokenKind({ scheme: opaqueBearer, notes }, options, (token) => checkToken(self, token)) as Authenticator<
     PrincipalFromAnswer<R>
   >
 }
@@ -161,16 +161,16 @@ interface Introspection {
   readonly issuer: string | undefined
   readonly audiences: ReturnType<typeof audiencesOf>
   readonly timeout: number
-  readonly ask: ReturnType<typeof asking>
+  readonly ask: ReturnType<typeof introspectionAt>
   readonly rules: ClaimRules
   readonly cache: Memory<string> | undefined
   /** For requests that were let in before, and ask for their end only now. */
   readonly revoked: Memory<true>
-  readonly pending: Map<string, Promise<Result>>
-  readonly outages: ReturnType<typeof outagesOf>
+  readonly pending: Map<string, Promise<TokenResult>>
+  readonly outages: ReturnType<typeof introspectionOutages>
 }
 
-const check = (self: Introspection, token: string): Result | Promise<Result> => {
+const checkToken = (self: Introspection, token: string): TokenResult | Promise<TokenResult> => {
   const { cache, rules, pending } = self
   if (!isToken(token)) return malformedToken
   const key = cacheKey(token)
@@ -181,7 +181,7 @@ const check = (self: Introspection, token: string): Result | Promise<Result> => 
   }
   const before = pending.get(key)
   if (before !== undefined) return before.then(ownCopy)
-  const now = decide(self, token, key).finally(() => pending.delete(key))
+  const now = introspect(self, token, key).finally(() => pending.delete(key))
   pending.set(key, now)
   return now
 }
@@ -193,7 +193,7 @@ const validOf = ({ revoked }: Introspection, payload: string, name: string): Val
   ending: { name, isRevoked: () => revoked.get(name) === true },
 })
 
-const decide = async (self: Introspection, token: string, key: string): Promise<Result> => {
+const introspect = async (self: Introspection, token: string, key: string): Promise<TokenResult> => {
   const { issuer, audiences, timeout, ask, rules, cache, revoked, outages } = self
   const begun = thisMoment()
   const question = outages.ask()
@@ -220,13 +220,13 @@ const decide = async (self: Introspection, token: string, key: string): Promise<
 
 const opaqueBearer: HttpScheme = { type: 'http', scheme: 'bearer' }
 
-type Result = E.Either<AuthError, ValidToken>
+type TokenResult = E.Either<AuthError, ValidToken>
 
 // A copy, because the hook of one request must not change the claims of another
-const ownCopy = (result: Result): Result =>
+const ownCopy = (result: TokenResult): TokenResult =>
   E.isLeft(result) ? result : E.right({ ...result.right, claims: JSON.parse(result.right.payload) as object })
 
-const outagesOf = (url: string) => {
+const introspectionOutages = (url: string) => {
   // A query may contain a key, which must not be in a log
   const server = url.replace(/\?.*$/s, '')
   return watchOutages(

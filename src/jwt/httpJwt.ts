@@ -7,8 +7,8 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from '../core/Request.js'
-import { because, invalid, type AuthError } from '../core/AuthError.js'
-import type { PrincipalFromAnswer } from '../core/Result.js'
+import { because, invalid } from '../core/AuthError.js'
+import type { PrincipalFromAnswer, Result } from '../core/Result.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { ownFields } from '../core/data.js'
 import { functionName, optionWords } from '../core/functionName.js'
@@ -27,7 +27,7 @@ import { documentsOf } from './fetching.js'
 import { cachePolicyOf, keyPolicyOf, type KeyEvents, type CacheOptions, type KeyOptions } from './keySet.js'
 import type { Algorithm } from './signature.js'
 import { verifier, type CachedToken } from './verifier.js'
-import { audiencesOf, noteOf, partiesOf, tokenChecks, tokenKind } from './tokenKind.js'
+import { audiencesOf, auditNote, partiesOf, tokenChecks, tokenKind } from './tokenKind.js'
 import type { TokenOptions, TokenScheme } from './tokenKind.js'
 
 /** Which bindings of tokens are checked. At least one. */
@@ -99,7 +99,7 @@ const checks: Checks<HttpJwtOptions<unknown, unknown>> = {
   profile: is.maybe(is.oneOf('any', 'rfc9068')),
   clockTolerance: is.maybe(is.millisecondsOrNone),
   maxTokenAge: is.maybe(is.milliseconds),
-  // `boundOf` checks it
+  // `checkBound` checks it
   bound: is.unchecked,
   keys: is.unchecked,
   verified: is.unchecked,
@@ -131,7 +131,7 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   const cache = policy === undefined ? undefined : memory<CachedToken>({ ...policy, dropsFirst: 'oldest' })
   const events = (issuer: string): KeyEvents => ({
     issuer,
-    failed: (problem) => warn(issuer, problem),
+    failed: (problem) => warnOfKeys(issuer, problem),
     replaced: (keys) => cache?.drop((verified) => verified.keys === keys),
   })
   const { algorithms } = options
@@ -144,15 +144,15 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   const finder = finderIn(options.issuer)
   const issuers = known.map(({ issuer }) => issuer).sort()
   const notes = [
-    ...noteOf(
+    ...auditNote(
       'issuer',
       finder === undefined
         ? issuers
         : `found by ${finder === options.issuer ? '' : 'iss alone '}${functionName(finder)}`,
     ),
-    ...noteOf('audience', audience || undefined),
-    ...noteOf('profile', options.profile),
-    ...noteOf('authorizedParties', options.authorizedParties),
+    ...auditNote('audience', audience || undefined),
+    ...auditNote('profile', options.profile),
+    ...auditNote('authorizedParties', options.authorizedParties),
     ...[options.issuer].flat().flatMap(ofIssuer),
     ...optionWords({ algorithms, clockTolerance: options.clockTolerance, maxTokenAge: options.maxTokenAge }),
     ...optionWords({ keys: options.keys, verified: options.verified }),
@@ -164,7 +164,7 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
       'httpJwt({ from, bound: { dpop } }): a token that is bound to a key is sent in the Authorization field (RFC 9449 §7.1)',
     )
   }
-  const bound = options.bound === undefined ? unbound(bearer) : boundOf(options.bound, bearer, toleranceOf(options))
+  const bound = options.bound === undefined ? unbound(bearer) : checkBound(options.bound, bearer, toleranceOf(options))
   if (bound.published !== undefined) options.protectedResource?.adds(bound.published)
   const check = verifier(providers, rulesOf(caller, options, bound), cache)
   const [first, ...others] = bound.schemes
@@ -185,7 +185,7 @@ const ofIssuer = (issuer: Issuer | FindIssuer | FindIssuerAlone): ReadonlyArray<
   return own.length === 0 ? [] : [`of ${issuer.issuer} (${own.join(' ')})`]
 }
 
-const unbound = (bearer: TokenScheme): Bound => ({ confirmations: [], isRequired: false, schemes: [bearer] })
+const unbound = (bearer: TokenScheme): TokenBinding => ({ confirmations: [], isRequired: false, schemes: [bearer] })
 
 // Claims are in seconds
 const toleranceOf = <C, R>({ clockTolerance = DEFAULT_TOLERANCE }: HttpJwtOptions<C, R>): number =>
@@ -195,7 +195,7 @@ const toleranceOf = <C, R>({ clockTolerance = DEFAULT_TOLERANCE }: HttpJwtOption
 const withDerivedName = <C, R>({ schemeName }: HttpJwtOptions<C, R>, { name = '' }: TokenScheme) =>
   schemeName === undefined ? {} : { schemeName: schemeName + name }
 
-const rulesOf = <C, R>(caller: string, options: HttpJwtOptions<C, R>, bound: Bound): ClaimRules => {
+const rulesOf = <C, R>(caller: string, options: HttpJwtOptions<C, R>, bound: TokenBinding): ClaimRules => {
   const { profile = 'any', maxTokenAge, authorizedParties } = options
   return {
     profile,
@@ -223,7 +223,7 @@ const discoveryOf = ([first, ...others]: ReadonlyArray<Provider>): OpenIdConnect
     ? { type: 'openIdConnect', openIdConnectUrl: documentsOf(first.issuer)[1] }
     : undefined
 
-const warn = (issuer: string, problem: string): void =>
+const warnOfKeys = (issuer: string, problem: string): void =>
   process.emitWarning(
     `httpJwt: the keys of ${issuer} cannot be loaded: it ${problem}. Requests that need them are answered with 503`,
     'ProviderWarning',
@@ -246,11 +246,9 @@ declareFactory('httpJwt', httpJwt)
  * | a key and a certificate     | under the scheme DPoP, if both hold                             |
  * | anything else, or more      | never (RFC 7800 §3.1)                                           |
  */
-interface Bound {
-  /** The members of `cnf` that are checked. */
+interface TokenBinding {
   readonly confirmations: ReadonlyArray<string>
   readonly isRequired: boolean
-  /** What the document of a protected resource says about it. */
   readonly published?: BoundFields
   /** The schemes of the Authorization field, in the order of the challenges. */
   readonly schemes: readonly [TokenScheme, ...TokenScheme[]]
@@ -261,35 +259,35 @@ const X5T = 'x5t#S256'
 
 const whereBound = 'httpJwt({ bound: { ... } })'
 
-const refused: E.Either<AuthError, never> = E.left(because(invalid, 'binding'))
+const wrongBinding: Result<never> = E.left(because(invalid, 'binding'))
 
-const confirmed: E.Either<AuthError, true> = E.right(true)
+const confirmedBinding: Result<true> = E.right(true)
 
 /** The value of a member of `cnf`; the claims were checked before. */
-const memberOf = (claims: object, name: string): string | undefined => {
+const confirmationOf = (claims: object, name: string): string | undefined => {
   const value = objectOf(ownFields(claims)['cnf'])?.[name]
   return typeof value === 'string' ? value : undefined
 }
 
 // RFC 8705 §3.1
 const isHolder = (reader: CertificateReader | undefined, request: Request, claims: object): boolean => {
-  const thumbprint = memberOf(claims, X5T)
+  const thumbprint = confirmationOf(claims, X5T)
   if (thumbprint === undefined || reader === undefined) return true
   const sent = reader.extract(request)
   const certificate = O.isSome(sent) ? reader.decode(sent.value) : undefined
   return certificate !== undefined && digest(certificate.raw) === thumbprint
 }
 
-const readerOf = (given: BoundCertificateOptions): CertificateReader => {
+const boundCertificateReader = (given: BoundCertificateOptions): CertificateReader => {
   const { from } = checkOptions('httpJwt({ bound: { certificate: { ... } } })', given, { from: is.unchecked })
   return certificateReader('httpJwt: certificate', from)
 }
 
 /** Checks the option. Throws a TypeError for one that cannot work. `bearer`: the scheme of tokens that are bound to no key. */
-const boundOf = (given: BoundOptions, bearer: TokenScheme, clockTolerance: number): Bound => {
+const checkBound = (given: BoundOptions, bearer: TokenScheme, clockTolerance: number): TokenBinding => {
   const boundChecks = { dpop: is.unchecked, certificate: is.unchecked, required: is.maybe(is.flag) }
   const { dpop, certificate, required: isRequired = false } = checkOptions(whereBound, given, boundChecks)
-  const reader = certificate === undefined ? undefined : readerOf(certificate)
+  const reader = certificate === undefined ? undefined : boundCertificateReader(certificate)
   if (dpop === undefined && reader === undefined) {
     throw new TypeError(`${whereBound} must have dpop or certificate, the proof that a bound token needs`)
   }
@@ -304,7 +302,7 @@ const boundOf = (given: BoundOptions, bearer: TokenScheme, clockTolerance: numbe
     ...bearer,
     notes,
     confirming: () => (request, _token, claims) =>
-      memberOf(claims, JKT) === undefined && isHolder(reader, request, claims) ? confirmed : refused,
+      confirmationOf(claims, JKT) === undefined && isHolder(reader, request, claims) ? confirmedBinding : wrongBinding,
   }
   const ofCertificates = reader !== undefined && { tls_client_certificate_bound_access_tokens: true as const }
   if (dpop === undefined) return { confirmations, isRequired, schemes: [plain], published: { ...ofCertificates } }
@@ -319,7 +317,7 @@ const boundOf = (given: BoundOptions, bearer: TokenScheme, clockTolerance: numbe
     confirming: (own) => {
       const check = checking(own)
       return (request, token, claims) =>
-        isHolder(reader, request, claims) ? check.ofToken(request, token, memberOf(claims, JKT)) : refused
+        isHolder(reader, request, claims) ? check.ofToken(request, token, confirmationOf(claims, JKT)) : wrongBinding
     },
   }
   const isOnlyDpop = isRequired && reader === undefined

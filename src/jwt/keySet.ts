@@ -11,8 +11,8 @@
  * | without a token's key    | fetched within `cooldown`       | 503, without a fetch: the key may be new            |
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { unavailable, type AuthError } from '../core/AuthError.js'
-import type { Evaluation } from '../core/Result.js'
+import { unavailable } from '../core/AuthError.js'
+import type { Evaluation, Result } from '../core/Result.js'
 import { ageOf, isYounger, thisMoment, type Moment } from '../core/data.js'
 import { report } from '../core/events.js'
 import { singleFlight } from '../core/memory.js'
@@ -84,50 +84,41 @@ export const cachePolicyOf = (
         ...checkOptions(where, options, { size: is.maybe(is.positive), maxAge: is.maybe(is.positive) }),
       }
 
-/** Where the keys of an issuer come from. */
-export interface KeySource {
+export interface SigningKeySource {
   /** The current keys; a promise if they must be fetched first. */
   readonly current: () => Evaluation<Keys>
-  /** How many fetches have begun. */
   readonly begun: () => number
   /**
    * Other keys to try if `than` has none for a token. `began` is what `begun` returned when the request came. `wanted` names the key.
    */
-  readonly afterMiss: (than: Keys, began: number, wanted: string) => Promise<E.Either<AuthError, Keys | undefined>>
+  readonly afterMiss: (than: Keys, began: number, wanted: string) => Promise<Result<Keys | undefined>>
   /** Fetches missing keys. Never rejects. */
   readonly ready: () => Promise<void>
 }
 
 // From this part of `maxAge` on, new keys are fetched while the old ones are used
-const AHEAD = 0.8
+const REFRESH_AHEAD = 0.8
 
 // How many names of missing keys are kept: anybody can send new ones
 const MAX_MISSING = 1000
 
-/** Calls for changes of what is fetched. */
 export interface KeyEvents {
-  /** Whose it is. */
   readonly issuer: string
-  /** An outage has begun, with this problem. */
   readonly failed: (problem: string) => void
-  /** These keys were replaced. */
   readonly replaced: (keys: Keys) => void
 }
 
-/** What was fetched last. */
-interface Known<A> {
+interface FetchedValue<A> {
   readonly value: A
   readonly right: E.Either<never, A>
   readonly text: string
   readonly loadedAt: Moment
-  /** The number of the fetch. */
   readonly fetch: number
 }
 
-const outageFor = (ms: number): E.Either<AuthError, never> => E.left(unavailable(Math.max(1, Math.ceil(ms / 1000))))
+const outageFor = (ms: number): Result<never> => E.left(unavailable(Math.max(1, Math.ceil(ms / 1000))))
 
 interface DocumentOptions<J, A> {
-  /** Resolves to JSON. */
   readonly fetch: (signal: AbortSignal) => Promise<J>
   readonly read: (json: J) => A
   /** The problem if `fetch` or `read` throws anything but an `Outage`. */
@@ -143,8 +134,7 @@ interface DocumentOptions<J, A> {
  */
 export class FetchedDocument<J, A> {
   /** What was fetched last, however old it is. */
-  latest: Known<A> | undefined
-  /** How many fetches have begun. */
+  latest: FetchedValue<A> | undefined
   begun = 0
   /** Fetches it; whether that went well. Never rejects. */
   readonly refresh: () => Promise<boolean>
@@ -199,7 +189,7 @@ export class FetchedDocument<J, A> {
     // both clocks are read once for a request
     const age = latest === undefined ? Infinity : ageOf(latest.loadedAt)
     if (latest !== undefined && age < maxAge) {
-      if (refreshAhead && age >= maxAge * AHEAD && !this.isPaused()) void this.refresh()
+      if (refreshAhead && age >= maxAge * REFRESH_AHEAD && !this.isPaused()) void this.refresh()
       return latest.right
     }
     if (this.isPaused()) return this.#ifStillValid()
@@ -210,13 +200,12 @@ export class FetchedDocument<J, A> {
     return good !== undefined && E.isRight(good) ? good : loading.then(() => this.#ifStillValid())
   }
 
-  #ifStillValid(): E.Either<AuthError, A> {
+  #ifStillValid(): Result<A> {
     const { maxAge, staleIfError } = this.#policy
     const { latest } = this
     return latest !== undefined && isYounger(latest.loadedAt, maxAge + staleIfError) ? latest.right : this.outage()
   }
 
-  /** Whether the last fetch failed. */
   get isDown(): boolean {
     return this.#failedAt !== undefined
   }
@@ -226,8 +215,7 @@ export class FetchedDocument<J, A> {
     return isYounger(this.#failedAt, this.#policy.retry)
   }
 
-  /** The failure until the next fetch. */
-  outage(): E.Either<AuthError, never> {
+  outage(): Result<never> {
     return outageFor(this.#policy.retry - (this.#failedAt === undefined ? 0 : ageOf(this.#failedAt)))
   }
 
@@ -258,7 +246,7 @@ export const remoteKeys = (
   fetch: (signal: AbortSignal) => Promise<SigningKeySet>,
   policy: KeyPolicy,
   events: KeyEvents,
-): KeySource => {
+): SigningKeySource => {
   const missing = new Set<string>()
   const fetching = (signal: AbortSignal): Promise<SigningKeySet> => {
     missing.clear()
@@ -277,11 +265,11 @@ export const remoteKeys = (
   }
 }
 
-const unknown = E.right(undefined)
+const noOtherKeys = E.right(undefined)
 
 const noteMissing = ({ missing }: RemoteKeys, wanted: string) => {
   if (missing.size < MAX_MISSING) missing.add(wanted)
-  return unknown
+  return noOtherKeys
 }
 
 const afterMiss = async (
@@ -289,7 +277,7 @@ const afterMiss = async (
   than: Keys,
   began: number,
   wanted: string,
-): Promise<E.Either<AuthError, Keys | undefined>> => {
+): Promise<Result<Keys | undefined>> => {
   const { document, cooldown, missing } = self
   const known = document.latest
   if (known !== undefined && known.value !== than) return known.right
@@ -301,7 +289,7 @@ const afterMiss = async (
   }
   // a new key may have signed it, and it is not known before the next fetch
   if (!document.isDown && self.missedAt !== undefined && isYounger(self.missedAt, cooldown)) {
-    return missing.has(wanted) ? unknown : outageFor(cooldown - ageOf(self.missedAt))
+    return missing.has(wanted) ? noOtherKeys : outageFor(cooldown - ageOf(self.missedAt))
   }
   if (!(await document.refresh())) return document.outage()
   self.missedAt = thisMoment()

@@ -35,13 +35,13 @@ const checks: Checks<RequireAuthenticationOptions> = {
 }
 
 // The clocks of two machines differ a little
-const TOLERANCE = 5
+const AUTH_TIME_TOLERANCE = 5
 
 const isRecent = (authTime: unknown, maxAge: number): boolean => {
   if (typeof authTime !== 'number' || !Number.isFinite(authTime)) return false
   const age = Date.now() / 1000 - authTime
   // the claim has whole seconds
-  return age >= -TOLERANCE && age < maxAge + 1
+  return age >= -AUTH_TIME_TOLERANCE && age < maxAge + 1
 }
 
 const isAuthenticated = (claims: unknown, { acr, maxAge }: NeededAuthentication): boolean => {
@@ -53,7 +53,7 @@ const isAuthenticated = (claims: unknown, { acr, maxAge }: NeededAuthentication)
   )
 }
 
-const inWords = ({ acr, maxAge }: NeededAuthentication): string =>
+const needWords = ({ acr, maxAge }: NeededAuthentication): string =>
   [
     `an authentication${acr === undefined ? '' : ` of ${acr.join(' or ')}`}`,
     ...(maxAge === undefined ? [] : [`at most ${ageInWords(maxAge * 1000)} old`]),
@@ -97,7 +97,7 @@ export function requireAuthentication(
   const required = scoped({
     caller: 'requireAuthentication(...)',
     scopes: [],
-    decidedBy: claims === undefined ? inWords(needed) : `${inWords(needed)}, claims by ${functionName(claims)}`,
+    decidedBy: claims === undefined ? needWords(needed) : `${needWords(needed)}, claims by ${functionName(claims)}`,
     f: claims,
     authentication: needed,
     decide: (principal, request) => isAuthenticated(claimsOf(principal, request), needed),

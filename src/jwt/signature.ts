@@ -32,11 +32,11 @@ interface VerificationKey {
   /** The family of the key: its type, or its curve. */
   readonly family: string
   /** Checks a signature; `undefined` for a key that cannot be used. */
-  readonly verify: Verify | undefined
+  readonly verify: KeyCheck | undefined
 }
 
 /** `isLate`: so many keys were tried in this tick that it must not take longer. */
-type Verify = (signed: Buffer, signature: Buffer, algorithm: Terms, isLate: boolean) => boolean | Promise<boolean>
+type KeyCheck = (signed: Buffer, signature: Buffer, algorithm: Terms, isLate: boolean) => boolean | Promise<boolean>
 
 /** Algorithms with a public key. */
 export type AsymmetricAlgorithm =
@@ -48,7 +48,6 @@ export type SecretAlgorithm = 'HS256' | 'HS384' | 'HS512'
 /** Algorithms of signatures (RFC 7518 §3.1). `none` is not among them (RFC 8725 §3.1). */
 export type Algorithm = AsymmetricAlgorithm | SecretAlgorithm
 
-/** What an algorithm needs. */
 interface Terms {
   readonly family: string
   readonly hash: 'sha256' | 'sha384' | 'sha512' | undefined
@@ -63,7 +62,7 @@ const { RSA_PKCS1_PADDING, RSA_PKCS1_PSS_PADDING, RSA_PSS_SALTLEN_DIGEST } = con
 const pkcs1 = { family: 'RSA', padding: RSA_PKCS1_PADDING }
 const pss = { family: 'RSA', padding: RSA_PKCS1_PSS_PADDING, saltLength: RSA_PSS_SALTLEN_DIGEST }
 
-const algorithms: ReadonlyMap<unknown, Terms> = new Map<unknown, Terms>([
+const algorithmTerms: ReadonlyMap<unknown, Terms> = new Map<unknown, Terms>([
   ['RS256', { ...pkcs1, hash: 'sha256' }],
   ['RS384', { ...pkcs1, hash: 'sha384' }],
   ['RS512', { ...pkcs1, hash: 'sha512' }],
@@ -95,7 +94,7 @@ const isSlow = ({
 // A token without a `kid` is tried with every key that fits; more of them go to the thread pool
 const MAX_IN_TICK = 4
 
-const publicVerify = (key: KeyObject): Verify | undefined => {
+const publicVerify = (key: KeyObject): KeyCheck | undefined => {
   const { asymmetricKeyDetails: details = {} } = key
   const { modulusLength } = details
   if (modulusLength !== undefined && modulusLength < MIN_RSA_BITS) return undefined
@@ -107,12 +106,12 @@ const publicVerify = (key: KeyObject): Verify | undefined => {
   return (signed, signature, { hash, padding, saltLength, bytes = modulusBytes }, isLate) => {
     if (signature.length !== bytes) return false
     const input: VerifyKeyObjectInput = { key, dsaEncoding: 'ieee-p1363', padding, saltLength }
-    return isLate || isAlwaysLate ? elsewhere(hash, signed, input, signature) : verify(hash, signed, input, signature)
+    return isLate || isAlwaysLate ? onPool(hash, signed, input, signature) : verify(hash, signed, input, signature)
   }
 }
 
 // On the thread pool
-const elsewhere = (
+const onPool = (
   hash: Terms['hash'],
   signed: Buffer,
   input: VerifyKeyObjectInput,
@@ -124,13 +123,13 @@ const elsewhere = (
 
 // it throws for another length
 const secretVerify =
-  (secret: Buffer): Verify =>
+  (secret: Buffer): KeyCheck =>
   (signed, signature, { hash }) =>
     hash !== undefined && timingSafeEqual(createHmac(hash, secret).update(signed).digest(), signature)
 
 const curves: Readonly<Record<string, string>> = { prime256v1: 'P-256', secp384r1: 'P-384', secp521r1: 'P-521' }
 
-const familyOf = ({ asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): string => {
+const keyFamily = ({ asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): string => {
   if (asymmetricKeyType === 'rsa') return 'RSA'
   if (asymmetricKeyType === 'ed25519') return 'Ed25519'
   return curves[asymmetricKeyDetails.namedCurve ?? ''] ?? String(asymmetricKeyType)
@@ -139,12 +138,12 @@ const familyOf = ({ asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): 
 /** One public key or secret, for any `kid`. A secret is copied. */
 export const oneKey = (key: KeyObject | Uint8Array): Keys => {
   const [family, verify] =
-    key instanceof Uint8Array ? ['secret', secretVerify(Buffer.from(key))] : [familyOf(key), publicVerify(key)]
+    key instanceof Uint8Array ? ['secret', secretVerify(Buffer.from(key))] : [keyFamily(key), publicVerify(key)]
   return { all: [{ kid: undefined, alg: undefined, family, verify }] }
 }
 
 // RFC 7518 §6: the members of a public key
-const members: ReadonlyMap<unknown, ReadonlyArray<string>> = new Map([
+const jwkMembers: ReadonlyMap<unknown, ReadonlyArray<string>> = new Map([
   ['RSA', ['n', 'e']],
   ['EC', ['crv', 'x', 'y']],
   ['OKP', ['crv', 'x']],
@@ -152,7 +151,7 @@ const members: ReadonlyMap<unknown, ReadonlyArray<string>> = new Map([
 
 const isSigningKey = (jwk: Json): boolean => {
   const { kty, use } = jwk
-  const parts = members.get(kty)
+  const parts = jwkMembers.get(kty)
   const isForSigning = use === undefined || use === 'sig'
   return parts !== undefined && isForSigning && parts.every((part) => typeof jwk[part] === 'string')
 }
@@ -195,7 +194,7 @@ const fromJwk = (jwk: Json): VerificationKey => {
 }
 
 // RFC 7518 §6.2.2, §6.3.2: a private key, or one of several primes, is not what a provider publishes
-const usable = (jwk: Json): Verify | undefined => {
+const usable = (jwk: Json): KeyCheck | undefined => {
   if ('d' in jwk || 'oth' in jwk) return undefined
   const { key_ops: operations, kty, crv, x, y, n, e } = jwk
   // WebCrypto: a public key has no other use
@@ -235,7 +234,7 @@ export const keyOfProof = (jwk: Json, thumbprint: string): Keys | 'another' | un
 /** The SHA-256 thumbprint of a key (RFC 7638 §3), in base64url; `undefined` if it is no public key. */
 export const thumbprintOf = (jwk: Json): string | undefined => {
   if (!isSigningKey(jwk)) return undefined
-  const names = ['kty', ...(members.get(jwk['kty']) ?? [])].sort()
+  const names = ['kty', ...(jwkMembers.get(jwk['kty']) ?? [])].sort()
   return hash('sha256', JSON.stringify(Object.fromEntries(names.map((name) => [name, jwk[name]]))), 'base64url')
 }
 
@@ -255,14 +254,14 @@ export const checkSignature = (
   { all }: Keys,
 ): Signature | Promise<Signature> => {
   const { alg, kid } = header
-  const algorithm = algorithms.get(alg)
+  const algorithm = algorithmTerms.get(alg)
   if (algorithm === undefined || 'crit' in header) return 'bad'
   const candidates = all.filter(canHaveSigned(alg, algorithm.family, kid))
   if (candidates.length === 0) return 'unknown key'
   const bytes = Buffer.from(signed)
   const from = (at: number): Signature | Promise<Signature> => {
     for (let next = at; next < candidates.length; next++) {
-      const isGood = checked(candidates[next]?.verify, bytes, signature, algorithm, next >= MAX_IN_TICK)
+      const isGood = isSignedWith(candidates[next]?.verify, bytes, signature, algorithm, next >= MAX_IN_TICK)
       if (isGood instanceof Promise) return isGood.then((late) => (late ? 'good' : from(next + 1)))
       if (isGood) return 'good'
     }
@@ -271,8 +270,8 @@ export const checkSignature = (
   return from(0)
 }
 
-const checked = (
-  verify: Verify | undefined,
+const isSignedWith = (
+  verify: KeyCheck | undefined,
   signed: Buffer,
   signature: Buffer,
   algorithm: Terms,
@@ -288,18 +287,18 @@ const checked = (
 
 // --- what options say
 
-const defaults: ReadonlyArray<string> = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
+const defaultAlgorithms: ReadonlyArray<string> = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
 
 /** Checks the algorithms of an issuer. The default for a secret is HS256. */
 export const algorithmsFor = (where: string, given: unknown, hasSecret: boolean): ReadonlyArray<string> => {
-  if (given === undefined) return hasSecret ? ['HS256'] : defaults
+  if (given === undefined) return hasSecret ? ['HS256'] : defaultAlgorithms
   if (!Array.isArray(given) || given.length === 0) {
     throw new TypeError(`${where}({ algorithms }) must be an array of at least one algorithm, such as ['ES256']`)
   }
   for (const name of given as ReadonlyArray<unknown>) {
-    const algorithm = algorithms.get(name)
+    const algorithm = algorithmTerms.get(name)
     if (algorithm === undefined) {
-      const names = [...algorithms.keys()].join(', ')
+      const names = [...algorithmTerms.keys()].join(', ')
       throw new TypeError(`${where}({ algorithms }): there are ${names}; "none" is not allowed`)
     }
     if ((algorithm.family === 'secret') === hasSecret) continue
@@ -314,7 +313,7 @@ export const algorithmsFor = (where: string, given: unknown, hasSecret: boolean)
 
 /** Checks that a secret is long enough for each of the algorithms (RFC 7518 §3.2: as many bytes as the hash has). */
 export const checkSecret = (where: string, secret: Uint8Array, names: ReadonlyArray<string>): void => {
-  const needed = Math.max(...names.map((name) => algorithms.get(name)?.bytes ?? 0))
+  const needed = Math.max(...names.map((name) => algorithmTerms.get(name)?.bytes ?? 0))
   if (secret.byteLength < needed) {
     throw new TypeError(`${where} has ${secret.byteLength} bytes, and ${names.join(', ')} needs ${needed} random ones`)
   }
@@ -327,7 +326,7 @@ export const checkPublicKey = (where: string, key: KeyObject, names: ReadonlyArr
   if (modulusLength !== undefined && modulusLength < MIN_RSA_BITS) {
     throw new TypeError(`${where} has ${modulusLength} bits; RSA needs ${MIN_RSA_BITS} (RFC 7518 §3.3)`)
   }
-  if (!names.some((name) => algorithms.get(name)?.family === familyOf(key))) {
+  if (!names.some((name) => algorithmTerms.get(name)?.family === keyFamily(key))) {
     throw new TypeError(
       `${where} is of ${namedCurve ?? key.asymmetricKeyType}, which none of ${names.join(', ')} can use; name its algorithm in \`algorithms\``,
     )

@@ -3,13 +3,13 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from '../core/Request.js'
-import { because, forged, invalid, type AuthError } from '../core/AuthError.js'
+import { because, forged, invalid } from '../core/AuthError.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import { bareToken, isToken, tokenOf as tokenAfter } from '../core/Credentials.js'
 import { stringKindChecks, constantFailure, documented } from '../core/Description.js'
 import type { StringKindOptions, ApiKeyScheme, HttpScheme, Leaf, OpenIdConnectScheme } from '../core/Description.js'
 import { fromAuthorization, type Reader, type Sent } from '../core/RequestFields.js'
-import { andThen, fromAnswer, isThenable, returningResults, toPromise } from '../core/Result.js'
+import { andThen, fromAnswer, isThenable, returningResults, toPromise, type Result } from '../core/Result.js'
 import type { Evaluation, Decoded } from '../core/Result.js'
 import { decoderOf, schemaLike, schemaName, type Schema } from '../core/Schema.js'
 import { restsOn, withEvidence } from '../core/Evidence.js'
@@ -61,11 +61,11 @@ class AcceptedToken implements EndSource {
 }
 
 /** The token among what was accepted, the last one. */
-export const tokenIn = (accepted: ReadonlyArray<EndSource> = []): AcceptedToken | undefined =>
+export const lastToken = (accepted: ReadonlyArray<EndSource> = []): AcceptedToken | undefined =>
   // Safe: another copy of this package makes the same
   accepted.findLast((source) => 'token' in source) as AcceptedToken | undefined
 
-export const tokenOf = (ctx: Context): AcceptedToken | undefined => tokenIn(knownExchange(ctx)?.accepted)
+export const acceptedTokenOf = (ctx: Context): AcceptedToken | undefined => lastToken(knownExchange(ctx)?.accepted)
 
 export interface TokenOptions<C, R> extends StringKindOptions {
   /**
@@ -101,13 +101,13 @@ export interface TokenOptions<C, R> extends StringKindOptions {
   readonly protectedResource?: ProtectedResource | undefined
 }
 
-const resource = is.that(
+const resourceCheck = is.that(
   (value) =>
     typeof value === 'object' && value !== null && 'metadataUrl' in value && typeof value.metadataUrl === 'string',
   'must be what protectedResource({ ... }) returns',
 )
 
-const reader = is.that(
+const readerCheck = is.that(
   (value) => typeof value === 'function' && 'location' in value,
   'must be fromHeader(name), fromCookie(name) or fromQuery(name) of koa-with-auth',
 )
@@ -116,17 +116,16 @@ export const tokenChecks: Checks<TokenOptions<unknown, unknown>> = {
   // `audiencesOf` checks these two
   audience: is.unchecked,
   authorizedParties: is.unchecked,
-  from: is.maybe(reader),
+  from: is.maybe(readerCheck),
   ambient: is.maybe(is.flag),
   revoked: is.maybe(is.hook(1)),
   claims: is.maybe(schemaLike('t.type({ sub: t.string })')),
   authenticate: is.maybe(is.hook(2)),
-  protectedResource: is.maybe(resource),
+  protectedResource: is.maybe(resourceCheck),
   ...stringKindChecks,
 }
 
-/** Decides about a token, also about its syntax. */
-type Check = (token: string, request: Request) => Evaluation<ValidToken>
+type CheckToken = (token: string, request: Request) => Evaluation<ValidToken>
 
 /** The clients whose tokens are accepted; `undefined` for all. Throws a TypeError for an empty list. */
 export const partiesOf = (where: string, parties: unknown): ReadonlyArray<string> | undefined =>
@@ -150,7 +149,7 @@ export const audiencesOf = <C, R>(where: string, options: TokenOptions<C, R>): R
 }
 
 /** A note for the audit: `audience a b`; none if there is nothing to say. */
-export const noteOf = (what: string, values: string | ReadonlyArray<string> | undefined): ReadonlyArray<string> =>
+export const auditNote = (what: string, values: string | ReadonlyArray<string> | undefined): ReadonlyArray<string> =>
   values === undefined ? [] : [`${what} ${[values].flat().join(' ')}`]
 
 /** Checks that a good token was sent by the client that it is bound to. It never throws, and its promise never rejects. */
@@ -165,11 +164,9 @@ export interface TokenScheme {
   /** What tokens it accepts, in words for the audit: `audience api`. */
   readonly notes: ReadonlyArray<string>
   readonly fact?: Fact | undefined
-  /** Further parameters of every challenge. */
   readonly parameters?: Readonly<Record<string, string>> | undefined
   /** Makes the check of a binding. `own`: what every challenge has. Left out: a token that is bound is refused before. */
   readonly confirming?: ((own: Readonly<Record<string, string>>) => Confirm) | undefined
-  /** Request fields beside Authorization. */
   readonly reads?: ReadonlyArray<string> | undefined
   readonly responseFields?: Leaf['responseFields'] | undefined
 }
@@ -190,7 +187,7 @@ export const tokenKind = <C, R>(
     revoked,
     ...options
   }: TokenOptions<C, R>,
-  check: Check,
+  check: CheckToken,
 ): Authenticator<unknown> => {
   const own = {
     ...(realm !== undefined && { realm }),
@@ -222,9 +219,9 @@ export const tokenKind = <C, R>(
     extract: from ?? fromAuthorization(name),
     credentials: from === undefined ? tokenAfter(name, isToken, true) : bareToken,
     maxLength,
-    authenticate: returningResults((request: Request, token: string) => decide(admission, request, token)),
+    authenticate: returningResults((request: Request, token: string) => decideToken(admission, request, token)),
     leaf,
-    notes: { wrappers: [...notes, ...labelsOf({ revoked, claims: schema, protectedResource: resource })], fact },
+    notes: { wrappers: [...notes, ...tokenNotes({ revoked, claims: schema, protectedResource: resource })], fact },
     around: (inner, description) => {
       const fromElsewhere = constantFailure(description, forged)
       return (attempt) => (isAllowed?.(attempt.request) === false ? fromElsewhere : inner(attempt))
@@ -234,19 +231,18 @@ export const tokenKind = <C, R>(
   return sayingScopes(made, () => undefined)
 }
 
-const labelsOf = <C>({
+const tokenNotes = <C>({
   revoked,
   claims,
   protectedResource,
 }: Pick<TokenOptions<C, unknown>, 'revoked' | 'claims' | 'protectedResource'>): ReadonlyArray<string> => [
   ...(revoked === undefined ? [] : [`unless revoked by ${functionName(revoked)}`]),
-  ...noteOf('claims', claims && schemaName(claims as Schema<never>)),
-  ...noteOf('origins', protectedResource?.origins),
+  ...auditNote('claims', claims && schemaName(claims as Schema<never>)),
+  ...auditNote('origins', protectedResource?.origins),
 ]
 
-/** How a token whose signature is good becomes a principal. */
 interface Admission<C> {
-  readonly check: Check
+  readonly check: CheckToken
   readonly decode: ((claims: unknown) => Decoded<C> | Promise<Decoded<C>>) | undefined
   readonly ask: (request: Request, claims: C) => unknown
   readonly judge: (answer: unknown) => Evaluation<unknown>
@@ -254,22 +250,24 @@ interface Admission<C> {
   readonly resource: ProtectedResource | undefined
 }
 
-const decide = <C>(self: Admission<C>, request: Request, token: string): Evaluation<unknown> =>
-  andThen(self.check(token, request), (good) => (E.isLeft(good) ? good : confirmed(self, request, token, good.right)))
+const decideToken = <C>(self: Admission<C>, request: Request, token: string): Evaluation<unknown> =>
+  andThen(self.check(token, request), (good) =>
+    E.isLeft(good) ? good : confirmToken(self, request, token, good.right),
+  )
 
-const confirmed = <C>(self: Admission<C>, request: Request, token: string, good: ValidToken): Evaluation<unknown> =>
+const confirmToken = <C>(self: Admission<C>, request: Request, token: string, good: ValidToken): Evaluation<unknown> =>
   self.confirm === undefined
-    ? admit(self, request, token, good)
+    ? admitToken(self, request, token, good)
     : andThen(self.confirm(request, token, good.claims), (result) =>
-        E.isLeft(result) ? result : admit(self, request, token, good),
+        E.isLeft(result) ? result : admitToken(self, request, token, good),
       )
 
-const admit = <C>(self: Admission<C>, request: Request, token: string, good: ValidToken): Evaluation<unknown> => {
+const admitToken = <C>(self: Admission<C>, request: Request, token: string, good: ValidToken): Evaluation<unknown> => {
   const { decode, ask, judge, resource } = self
   // Safe: without a schema, the claims have the default type of `C`
   const claims = decode === undefined ? E.right(good.claims as C) : decode(good.claims)
   return andThen(claims, (decoded) => {
-    if (E.isLeft(decoded)) return refused
+    if (E.isLeft(decoded)) return wrongClaims
     const accepted = restsOn(new AcceptedToken(token, good, resource))
     return andThen(judge(ask(request, decoded.right)), (result) =>
       E.isLeft(result) ? result : withEvidence(result, accepted),
@@ -296,11 +294,11 @@ const unlessRevoked =
         : revokedToken
   }
 
-const revokedToken: E.Either<AuthError, never> = E.left(because(invalid, 'revoked'))
+const revokedToken: Result<never> = E.left(because(invalid, 'revoked'))
 
-const refused: E.Either<AuthError, never> = E.left(because(invalid, 'claims'))
+const wrongClaims: Result<never> = E.left(because(invalid, 'claims'))
 
-const listed = (claim: unknown): ReadonlyArray<string> => {
+const claimedScopes = (claim: unknown): ReadonlyArray<string> => {
   if (typeof claim === 'string') return claim.split(' ').filter(is.isFilled)
   return Array.isArray(claim) ? claim.filter(is.isFilled) : []
 }
@@ -316,4 +314,4 @@ const listed = (claim: unknown): ReadonlyArray<string> => {
  * assert.deepStrictEqual(scopesOf({ scp: ['files:read'] }), ['files:read'])
  */
 export const scopesOf = <C extends object>(claims: C): ReadonlyArray<string> =>
-  listed(ownOrGetter(claims, 'scope') ?? ownOrGetter(claims, 'scp'))
+  claimedScopes(ownOrGetter(claims, 'scope') ?? ownOrGetter(claims, 'scp'))

@@ -19,14 +19,12 @@ import { checkSignature, type Keys } from './signature.js'
 export const cacheKey = (token: string): string => digest(token, 'binary')
 
 export interface CachedToken {
-  /** Its claims, as JSON. */
   readonly payload: string
   /** A copy of its claims, for one reader. */
   readonly copy: () => object
   /** Those of its claims that depend on the time. */
   readonly times: Json
   readonly provider: Provider
-  /** The keys that it was verified with. */
   readonly keys: Keys
 }
 
@@ -38,13 +36,13 @@ export interface ValidToken {
   readonly ending?: { readonly name: string; readonly isRevoked: () => boolean }
 }
 
-type Result = E.Either<AuthError, ValidToken>
+type Verified = E.Either<AuthError, ValidToken>
 
-export const malformedToken: Result = E.left(because(malformed, 'syntax'))
-const unsigned: Result = E.left(because(invalid, 'algorithm'))
-const over: Result = E.left(because(expired, 'expired'))
-const notSigned: E.Either<AuthError, never> = E.left(because(invalid, 'signature'))
-const noKey: E.Either<AuthError, never> = E.left(because(invalid, 'key'))
+export const malformedToken: Verified = E.left(because(malformed, 'syntax'))
+const unsignedToken: Verified = E.left(because(invalid, 'algorithm'))
+const expiredToken: Verified = E.left(because(expired, 'expired'))
+const wrongSignature: E.Either<AuthError, never> = E.left(because(invalid, 'signature'))
+const unknownKeyToken: E.Either<AuthError, never> = E.left(because(invalid, 'key'))
 
 interface Verifier {
   readonly providers: Providers
@@ -59,14 +57,14 @@ export const verifier = (
   cache: Memory<CachedToken> | undefined,
 ): ((token: string, request: Request) => Evaluation<ValidToken>) => {
   const self: Verifier = { providers, rules, cache }
-  if (cache === undefined) return (token, request) => verify(self, token, '', request)
+  if (cache === undefined) return (token, request) => verifyToken(self, token, '', request)
   return (token, request) => {
     const key = cacheKey(token)
-    return remembered(self, cache, key) ?? verify(self, token, key, request)
+    return remembered(self, cache, key) ?? verifyToken(self, token, key, request)
   }
 }
 
-const remembered = (self: Verifier, cache: Memory<CachedToken>, key: string): Result | undefined => {
+const remembered = (self: Verifier, cache: Memory<CachedToken>, key: string): Verified | undefined => {
   const now = Date.now()
   const kept = cache.get(key, now)
   if (kept === undefined || !self.providers.isCurrent(kept.provider)) return undefined
@@ -75,15 +73,15 @@ const remembered = (self: Verifier, cache: Memory<CachedToken>, key: string): Re
 }
 
 // A remembered token is good while its keys are the current ones and its times are valid
-const ifStillValid = ({ rules }: Verifier, kept: CachedToken, current: Keys, now: number): Result | undefined =>
+const ifStillValid = ({ rules }: Verifier, kept: CachedToken, current: Keys, now: number): Verified | undefined =>
   kept.keys === current && refusalByTime(kept.times, rules, now / 1000) === undefined
     ? E.right({ payload: kept.payload, claims: kept.copy() })
     : undefined
 
-const verify = (self: Verifier, token: string, key: string, request: Request): Evaluation<ValidToken> => {
+const verifyToken = (self: Verifier, token: string, key: string, request: Request): Evaluation<ValidToken> => {
   const compact = readCompact(token)
   // one without a signature, whose header says so (RFC 7519 §6.1), breaks no syntax
-  if (compact === undefined) return readCompact(`${token}AA`)?.header['alg'] === 'none' ? unsigned : malformedToken
+  if (compact === undefined) return readCompact(`${token}AA`)?.header['alg'] === 'none' ? unsignedToken : malformedToken
   const { iss } = compact.claims
   const found = typeof iss === 'string' ? self.providers.find(iss, request) : undefined
   return andThen(found, (provider) => verifyWith(self, provider, compact, key))
@@ -103,8 +101,8 @@ const verifyWith = (
     const kept = self.cache?.get(key)
     return (
       (kept && ifStillValid(self, kept, keys.right, Date.now())) ??
-      andThen(signedBy(compact, provider, keys.right, began), (signed) =>
-        E.isLeft(signed) ? signed : accept(self, compact, key, provider, signed.right),
+      andThen(keysThatSigned(compact, provider, keys.right, began), (signed) =>
+        E.isLeft(signed) ? signed : acceptSigned(self, compact, key, provider, signed.right),
       )
     )
   })
@@ -117,23 +115,23 @@ const providerFor = ({ rules }: Verifier, { header, claims }: ParsedToken, provi
   return refusal === undefined || refusal === 'expired' ? provider : refusal
 }
 
-const signedBy = (compact: ParsedToken, provider: Provider, keys: Keys, began: number): Evaluation<Keys> =>
+const keysThatSigned = (compact: ParsedToken, provider: Provider, keys: Keys, began: number): Evaluation<Keys> =>
   andThen(checkSignature(compact, keys), (first) => {
-    if (first === 'unknown key') return afterMiss(compact, provider, keys, began)
-    return first === 'good' ? E.right(keys) : notSigned
+    if (first === 'unknown key') return checkWithNewerKeys(compact, provider, keys, began)
+    return first === 'good' ? E.right(keys) : wrongSignature
   })
 
-const afterMiss = async (compact: ParsedToken, { keys: source }: Provider, keys: Keys, began: number) => {
+const checkWithNewerKeys = async (compact: ParsedToken, { keys: source }: Provider, keys: Keys, began: number) => {
   const others = await source.afterMiss(keys, began, JSON.stringify([compact.header.alg, compact.header.kid]))
   if (E.isLeft(others)) return others
-  if (others.right === undefined) return noKey
-  return (await checkSignature(compact, others.right)) === 'good' ? E.right(others.right) : notSigned
+  if (others.right === undefined) return unknownKeyToken
+  return (await checkSignature(compact, others.right)) === 'good' ? E.right(others.right) : wrongSignature
 }
 
-const accept = (self: Verifier, token: ParsedToken, key: string, provider: Provider, keys: Keys): Result => {
+const acceptSigned = (self: Verifier, token: ParsedToken, key: string, provider: Provider, keys: Keys): Verified => {
   const { payload, claims, given } = token
   const refusal = refusalByTime(claims, self.rules, Date.now() / 1000)
-  if (refusal !== undefined) return refusal === 'expired' ? over : E.left(because(invalid, refusal))
+  if (refusal !== undefined) return refusal === 'expired' ? expiredToken : E.left(because(invalid, refusal))
   // Safe: `refusalByTime` refuses an `exp` that is not a number
   const expiresAt = (claims['exp'] as number) * 1000
   const times = { exp: claims['exp'], nbf: claims['nbf'], iat: claims['iat'] }

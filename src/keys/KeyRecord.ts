@@ -2,7 +2,7 @@
  * The record of an API key, and its text in a store. One text has everything about a key: its owner, its times, and the digests of its
  * secrets. So each change of a key replaces one text, and no interruption leaves a part of a change behind.
  */
-import { ownFields } from '../core/data.js'
+import { jsonFields, ownFields } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
 import { StoreUnavailable } from '../stores/within.js'
 
@@ -28,7 +28,6 @@ export interface KeyRecord {
   readonly secrets: ReadonlyArray<SecretRecord>
 }
 
-/** A record, found by one of its secrets. */
 export interface FoundKey {
   readonly record: KeyRecord
   /** Its name in the store, and its text there. */
@@ -47,21 +46,10 @@ export const keyName = (prefix: string, id: string): string =>
 // --- texts
 
 /** The record in a string. Throws `StoreUnavailable` for any other string: its meaning is unknown, so it lets no caller in. */
-export const recordIn = (text: string): KeyRecord => {
-  const read = parsed(text)
-  if (typeof read === 'object' && read !== null) {
-    const record = ownFields(read)
-    if (isKeyRecord(record)) return record
-  }
+export const keyRecordIn = (text: string): KeyRecord => {
+  const record = jsonFields(text)
+  if (record !== undefined && isKeyRecord(record)) return record
   throw new StoreUnavailable('the store of API keys has a text that is no record of this version')
-}
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 const isTime = (u: unknown): boolean => Number.isFinite(u)

@@ -29,7 +29,6 @@ const isKeepable = (u: unknown): u is string => typeof u === 'string' && !u.incl
 
 const keepable: Check = is.that(isKeepable, 'must be a string of well-formed Unicode without NUL')
 
-/** The string for an owner in a store. */
 const ownerText = async (where: string, owners: Owners, owner: unknown): Promise<string> => {
   const text = await owners.encode(where, owner)
   keepable(where, text)
@@ -39,35 +38,35 @@ const ownerText = async (where: string, owners: Owners, owner: unknown): Promise
 
 const date = is.that((value) => value instanceof Date && Number.isFinite(value.getTime()), 'must be a valid Date')
 
-const scopeList = is.listOf(isScope, 'must be an array of strings of printable ASCII without blanks, quotes and "\\"')
+const keyScopes = is.listOf(isScope, 'must be an array of strings of printable ASCII without blanks, quotes and "\\"')
 
 const lastFour = is.that(
   (value) => isKeepable(value) && value.length <= 4,
   'must be a string of at most four characters',
 )
 
-const newKey: Checks<NewKey<unknown>> = {
+const newKeyChecks: Checks<NewKey<unknown>> = {
   // the codec checks it
   owner: is.unchecked,
   name: is.maybe(keepable),
-  scopes: is.maybe(scopeList),
+  scopes: is.maybe(keyScopes),
   expiresAt: is.maybe(date),
 }
 
-const adoptedKey: Checks<AdoptedKey<unknown>> = {
-  ...newKey,
+const adoptedKeyChecks: Checks<AdoptedKey<unknown>> = {
+  ...newKeyChecks,
   createdAt: is.maybe(date),
   last4: is.maybe(lastFour),
 }
 
-type Described = Pick<KeyRecord, 'owner' | 'name' | 'scopes' | 'expiresAt' | 'createdAt'>
+type DescribedKey = Pick<KeyRecord, 'owner' | 'name' | 'scopes' | 'expiresAt' | 'createdAt'>
 
-const described = async (
+const describedKey = async (
   where: string,
   owners: Owners,
   { owner, name = '', scopes = [], expiresAt }: NewKey<unknown>,
   createdAt: number,
-): Promise<Described> => ({
+): Promise<DescribedKey> => ({
   owner: await ownerText(`${where}({ owner })`, owners, owner),
   name,
   scopes: Object.freeze([...scopes]),
@@ -76,22 +75,21 @@ const described = async (
 })
 
 /** What a record has of a new key. Rejects with a TypeError for what cannot be kept. */
-const newRecord = async (owners: Owners, given: NewKey<unknown>): Promise<Described> => {
-  const checked = checkOptions('keys.issue', given, newKey)
+const newRecord = async (owners: Owners, given: NewKey<unknown>): Promise<DescribedKey> => {
+  const checked = checkOptions('keys.issue', given, newKeyChecks)
   const createdAt = Date.now()
-  const made = await described('keys.issue', owners, checked, createdAt)
+  const made = await describedKey('keys.issue', owners, checked, createdAt)
   if ((made.expiresAt ?? Infinity) > createdAt) return made
   throw new TypeError('keys.issue({ expiresAt }) must not be in the past')
 }
 
 /** What a record has of an adopted key. Rejects with a TypeError for what cannot be kept. */
 const adoptedRecord = async (owners: Owners, given: AdoptedKey<unknown>) => {
-  const { createdAt, last4, ...checked } = checkOptions('keys.adopt(digest, options)', given, adoptedKey)
-  const made = await described('keys.adopt(digest, ...)', owners, checked, createdAt?.getTime() ?? Date.now())
+  const { createdAt, last4, ...checked } = checkOptions('keys.adopt(digest, options)', given, adoptedKeyChecks)
+  const made = await describedKey('keys.adopt(digest, ...)', owners, checked, createdAt?.getTime() ?? Date.now())
   return { ...made, ...(last4 !== undefined && { last4 }) }
 }
 
-/** How new keys are checked, and become what a record has of them. */
 export const newKeys = (owners: Owners) => ({
   issued: (given: NewKey<unknown>) => newRecord(owners, given),
   adopted: (given: AdoptedKey<unknown>) => adoptedRecord(owners, given),

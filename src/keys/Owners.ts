@@ -41,12 +41,12 @@ export const ownerSchema: Check = (where, value) => {
 
 /** The owners of a codec or a schema; without one, they are strings. */
 export const ownersOf = (owner: t.Type<unknown, string, unknown> | StandardSchema | undefined): Owners =>
-  owner === undefined ? strings : isStandard(owner) ? ofSchema(owner) : ofCodec(owner)
+  owner === undefined ? stringOwners : isStandard(owner) ? ofSchema(owner) : ofCodec(owner)
 
 const refusedAt = (where: string): TypeError => new TypeError(`${where} is refused by the schema of apiKeys({ owner })`)
 
 // A record's owner is a string already
-const strings: Owners = {
+const stringOwners: Owners = {
   encode: (where, owner) => {
     if (typeof owner === 'string') return owner
     throw refusedAt(where)

@@ -9,7 +9,7 @@ import { randomBytes, type KeyObject } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { digest, mac } from '../crypto/secrets.js'
 
-const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const ID = 10
 const SECRET = 22
 const CHECKSUM = 6
@@ -22,12 +22,12 @@ export const isPrefix = (u: unknown): u is string =>
   typeof u === 'string' && u.length >= 2 && u.length <= 32 && /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/.test(u)
 
 // Bytes from 248 on are not used, because they would make the first letters likelier than the others
-const EVEN = 256 - (256 % alphabet.length)
+const EVEN = 256 - (256 % base62.length)
 
 const random = (length: number): string => {
   let made = ''
   while (made.length < length) {
-    for (const byte of randomBytes(length - made.length)) if (byte < EVEN) made += alphabet[byte % alphabet.length]
+    for (const byte of randomBytes(length - made.length)) if (byte < EVEN) made += base62[byte % base62.length]
   }
   return made
 }
@@ -37,15 +37,15 @@ const checksum = (text: string): string => {
   let rest = crc32(text)
   let digits = ''
   for (let at = 0; at < CHECKSUM; at++) {
-    digits = alphabet.charAt(rest % alphabet.length) + digits
-    rest = Math.floor(rest / alphabet.length)
+    digits = base62.charAt(rest % base62.length) + digits
+    rest = Math.floor(rest / base62.length)
   }
   return digits
 }
 
 // What CRC-32 makes of each byte, and the digit that each character is. A call of zlib for so few characters takes longer than a walk
 const crcOf = Int32Array.from({ length: 256 }, (_, byte) => crc32(Uint8Array.of(byte ^ 0xff)) ^ 0xff_00_00_00)
-const digitOf = Int8Array.from({ length: 256 }, (_, code) => alphabet.indexOf(String.fromCharCode(code)))
+const digitOf = Int8Array.from({ length: 256 }, (_, code) => base62.indexOf(String.fromCharCode(code)))
 
 // Whether a string has only digits from here on, and the checksum of all that is before it. `crc` is that of what comes before
 const endsWithChecksum = (text: string, from: number, crc: number): boolean => {
@@ -56,14 +56,14 @@ const endsWithChecksum = (text: string, from: number, crc: number): boolean => {
     const digit = digitOf[code] ?? -1
     if (digit === -1) return false
     if (at < start) rest = (rest >>> 8) ^ (crcOf[(rest ^ code) & 0xff] ?? 0)
-    else sent = sent * alphabet.length + digit
+    else sent = sent * base62.length + digit
   }
   return sent === ~rest >>> 0
 }
 
 const adoptedId = (keyDigest: string): string =>
   Array.from(Buffer.from(digest(`koa-with-auth/adopted ${keyDigest}`), 'base64url').subarray(0, ID), (byte) =>
-    alphabet.charAt(byte % alphabet.length),
+    base62.charAt(byte % base62.length),
   ).join('')
 
 /** The form of the keys of a prefix, and their digests. */

@@ -5,13 +5,15 @@
  * another one came in between, it reads again. So a failed or interrupted change has happened or not, and can be repeated.
  */
 import { deepFreeze } from '../core/data.js'
+import { End, type EndCause, type EndSource } from '../core/ends.js'
+import { keyDigest } from '../core/events.js'
 import { fromNow, memory } from '../core/memory.js'
 import { digest, isMac } from '../crypto/secrets.js'
 import type { Store } from '../stores/Store.js'
 import { StoreUnavailable } from '../stores/within.js'
-import { keyName, recordIn, type FoundKey, type KeyRecord } from './KeyRecord.js'
+import { keyName, keyRecordIn, type FoundKey, type KeyRecord } from './KeyRecord.js'
 
-interface Self {
+interface KeyStore {
   readonly prefix: string
   readonly store: Store
 }
@@ -27,7 +29,6 @@ export interface Sought {
   last: FoundKey | undefined
 }
 
-/** The keys of one prefix. */
 export interface KeysInStore {
   /** Finds a key, expired or not, in one question. A store in memory answers without a promise. */
   readonly find: (sought: Sought) => FoundKey | undefined | Promise<FoundKey | undefined>
@@ -49,36 +50,35 @@ export interface KeysInStore {
 }
 
 // So many others would have to change one key at once
-const TRIES = 100
+const CHANGE_TRIES = 100
 
 // A key outlives its end in the list of its owner
 const FOREVER = Infinity
 
 /** The keys of one prefix in a store that has its time limit. */
 export const keysIn = (prefix: string, store: Store, interval: number | false): KeysInStore => {
-  const self: Self = { prefix, store }
+  const self: KeyStore = { prefix, store }
   return {
-    find: (sought) => find(self, sought),
+    find: (sought) => findKey(self, sought),
     exists: (names) => exists(self, names),
-    insert: (record) => insert(self, record),
-    update: (id, change) => update(self, id, change),
-    rotate: (id, make) => update(self, id, (record) => rotated(record, make(record.id))),
+    insert: (record) => insertKey(self, record),
+    update: (id, change) => changeKey(self, id, change),
+    rotate: (id, make) => changeKey(self, id, (record) => rotated(record, make(record.id))),
     touch: touching(interval, (found, at) => touch(self, found, at)),
-    listOf: (owner) => listOf(self, owner),
+    listOf: (owner) => keysOfOwner(self, owner),
   }
 }
 
-/** The name of the set of an owner's keys. */
 const ownerName = (prefix: string, owner: string): string =>
   `koa-with-auth/api-keys-of/${digest(JSON.stringify([prefix, owner]))}`
 
-const textOf = (record: KeyRecord): string => JSON.stringify(record)
+const recordText = (record: KeyRecord): string => JSON.stringify(record)
 
 // Digests are compared as MACs are: everybody knows how long they are
 const secretWith = (record: KeyRecord, digests: ReadonlyArray<string>) =>
   record.secrets.find((secret) => digests.some((one) => isMac(secret.digest, one)))
 
-const find = ({ store }: Self, sought: Sought): FoundKey | undefined | Promise<FoundKey | undefined> => {
+const findKey = ({ store }: KeyStore, sought: Sought): FoundKey | undefined | Promise<FoundKey | undefined> => {
   const texts = store.get(sought.names)
   return texts instanceof Promise ? texts.then((late) => foundIn(sought, late)) : foundIn(sought, texts)
 }
@@ -91,7 +91,7 @@ const foundIn = (sought: Sought, texts: ReadonlyArray<string | undefined>): Foun
     const { last } = sought
     if (last !== undefined && last.text === text && last.name === name) return last
     // requests share it
-    const record = deepFreeze(recordIn(text))
+    const record = deepFreeze(keyRecordIn(text))
     const secret = secretWith(record, sought.digests)
     if (secret === undefined) continue
     return (sought.last = { record, text, name, ...(secret.until !== undefined && { until: secret.until }) })
@@ -99,52 +99,50 @@ const foundIn = (sought: Sought, texts: ReadonlyArray<string | undefined>): Foun
   return undefined
 }
 
-const exists = async ({ store }: Self, names: ReadonlyArray<string>): Promise<boolean> =>
+const exists = async ({ store }: KeyStore, names: ReadonlyArray<string>): Promise<boolean> =>
   (await store.get(names)).some((text) => text !== undefined)
 
-const insert = async ({ prefix, store }: Self, record: KeyRecord): Promise<boolean> => {
+const insertKey = async ({ prefix, store }: KeyStore, record: KeyRecord): Promise<boolean> => {
   const name = keyName(prefix, record.id)
   await store.add(ownerName(prefix, record.owner), name, FOREVER)
-  return store.insert(name, textOf(record), FOREVER)
+  return store.insert(name, recordText(record), FOREVER)
 }
 
-const update = async (
-  { prefix, store }: Self,
+const changeKey = async (
+  { prefix, store }: KeyStore,
   id: string,
   change: (record: KeyRecord) => KeyRecord | undefined,
 ): Promise<KeyRecord | undefined> => {
   const name = keyName(prefix, id)
-  for (let tries = 0; tries < TRIES; tries++) {
+  for (let tries = 0; tries < CHANGE_TRIES; tries++) {
     const [text] = await store.get([name])
     if (text === undefined) return undefined
-    const record = recordIn(text)
+    const record = keyRecordIn(text)
     if (record.id !== id) throw new StoreUnavailable('the store of API keys answered with another key')
     const next = change(record)
     if (next === undefined || next === record) return next
-    if (await store.update(name, textOf(next), FOREVER, text)) return next
+    if (await store.update(name, recordText(next), FOREVER, text)) return next
   }
   throw new StoreUnavailable('the store of API keys was changed by others again and again')
 }
 
-const touch = ({ store }: Self, { name, record, text }: FoundKey, at: number): Promise<boolean> =>
-  store.update(name, textOf({ ...record, lastUsedAt: at }), FOREVER, text)
+const touch = ({ store }: KeyStore, { name, record, text }: FoundKey, at: number): Promise<boolean> =>
+  store.update(name, recordText({ ...record, lastUsedAt: at }), FOREVER, text)
 
-const listOf = async ({ prefix, store }: Self, owner: string): Promise<ReadonlyArray<KeyRecord>> => {
+const keysOfOwner = async ({ prefix, store }: KeyStore, owner: string): Promise<ReadonlyArray<KeyRecord>> => {
   const names = await store.members(ownerName(prefix, owner))
   if (names.length === 0) return []
   // a name without a record is of a key that was never made
   return (await store.get(names))
-    .flatMap((text) => (text === undefined ? [] : [recordIn(text)]))
+    .flatMap((text) => (text === undefined ? [] : [keyRecordIn(text)]))
     .filter((record) => record.owner === owner)
 }
 
 // --- changes
 
-/** Whether a key is neither revoked nor expired. */
 const isLive = ({ revokedAt, expiresAt = Infinity }: KeyRecord, at: number): boolean =>
   revokedAt === undefined && expiresAt > at
 
-/** A new secret of a key. */
 interface Rotation {
   readonly digest: string
   readonly prefix: string
@@ -167,7 +165,7 @@ const rotated = (record: KeyRecord, { digest: added, prefix, last4, at, until }:
 // --- the last use
 
 // A process that sees more keys than these in an interval may write a use twice
-const REMEMBERED = 10_000
+const MAX_TOUCHED = 10_000
 
 /**
  * Notes uses at a time. It calls `write` at most once in an interval for each key, and ignores its failure: the next interval tries again.
@@ -175,7 +173,7 @@ const REMEMBERED = 10_000
  */
 const touching = (interval: number | false, write: (found: FoundKey, at: number) => Promise<unknown>) => {
   // needed because requests at the same time all find the same record
-  const written = memory<number>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' })
+  const written = memory<number>({ size: MAX_TOUCHED, maxAge: Infinity, dropsFirst: 'oldest' })
   return (found: FoundKey, at: number): void => {
     const { id, lastUsedAt = -Infinity } = found.record
     if (interval === false || at - lastUsedAt < interval || at - (written.get(id) ?? -Infinity) < interval) return
@@ -183,3 +181,56 @@ const touching = (interval: number | false, write: (found: FoundKey, at: number)
     write(found, at).catch(() => {})
   }
 }
+
+// --- the end of a key, for what is still running: it expires, it is revoked, or a rotation ends its secret
+
+export class KeySource implements EndSource {
+  readonly #found: FoundKey
+  readonly #sought: Sought
+  readonly #keys: KeysInStore
+
+  constructor(found: FoundKey, sought: Sought, keys: KeysInStore) {
+    this.#found = found
+    this.#sought = sought
+    this.#keys = keys
+  }
+
+  endFor(): End {
+    return new KeyEnd(this.#found, this.#sought, this.#keys)
+  }
+}
+
+class KeyEnd extends End {
+  readonly #id: string
+  readonly #sought: Sought
+  readonly #keys: KeysInStore
+  #isReplaced: boolean
+
+  constructor(found: FoundKey, sought: Sought, keys: KeysInStore) {
+    super(timeOf(found))
+    this.#id = found.record.id
+    this.#sought = sought
+    this.#keys = keys
+    this.#isReplaced = isReplaced(found)
+  }
+
+  override named(): string {
+    return keyDigest(this.#id)
+  }
+
+  override get cause(): EndCause {
+    return this.#isReplaced ? 'revoked' : 'expired'
+  }
+
+  override async ask(): Promise<EndCause | number> {
+    const found = await this.#keys.find(this.#sought)
+    if (found === undefined || found.record.revokedAt !== undefined) return 'revoked'
+    this.#isReplaced = isReplaced(found)
+    const at = timeOf(found)
+    return at <= Date.now() ? this.cause : at
+  }
+}
+
+const timeOf = ({ record, until }: FoundKey): number => Math.min(record.expiresAt ?? Infinity, until ?? Infinity)
+
+const isReplaced = ({ record, until = Infinity }: FoundKey): boolean => until < (record.expiresAt ?? Infinity)

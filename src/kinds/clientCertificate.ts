@@ -4,7 +4,7 @@
  * | the certificate                                              | result      |
  * |--------------------------------------------------------------|-------------|
  * | none, or a header that no named proxy has sent               | `absent`    |
- * | a header that is no certificate, or was sent twice           | `malformed` |
+ * | a header that is no certificate, or was sent twice           | `notACertificate` |
  * | TLS did not verify its chain (`authorized` is false)         | `invalid`   |
  * | of another authority, with another fingerprint, for servers  | `invalid`   |
  * | not valid yet                                                | `invalid`   |
@@ -55,7 +55,7 @@ export interface CertificateOwner {
   readonly fingerprint: string
 }
 
-interface Common<R> extends KindOptions {
+interface ReadFrom<R> extends KindOptions {
   /** The TLS socket of this process, or a header of proxies that are named by their addresses. */
   readonly from: CertificateSource
   /** Decides about a good certificate, for each request. Default: returns its owner. */
@@ -63,7 +63,7 @@ interface Common<R> extends KindOptions {
 }
 
 /** The options of `clientCertificate`: whose certificates are accepted, and where they come from. */
-export type ClientCertificateOptions<R> = Common<R> &
+export type ClientCertificateOptions<R> = ReadFrom<R> &
   (
     | {
         /** The certificates, as PEM, that issue those of clients. With an intermediate authority: its certificate. */
@@ -115,7 +115,7 @@ export const clientCertificate = <R = CertificateOwner>(
   const { extract, decode, isAuthorized, words } = certificateReader(caller, from)
   const accepting = authorities === undefined ? pinned(fingerprints) : issuedBy(authorities)
   const ask: (request: Request, certificate: X509Certificate) => unknown =
-    authenticate ?? ((_request, certificate) => ownerOf(certificate))
+    authenticate ?? ((_request, certificate) => certificateOwner(certificate))
   const endsAt = (sent: unknown) => Date.parse(decode(sent)?.validTo ?? '')
   const expiring: EndSource = {
     endFor: (request) => {
@@ -133,7 +133,7 @@ export const clientCertificate = <R = CertificateOwner>(
     maxLength: MAX_CERTIFICATE_LENGTH,
     authenticate: (request, certificate) => {
       const isGood = isAuthorized(request) && accepting.isAccepted(certificate)
-      const refusal = isGood ? refusalByTime(certificate) : foreign
+      const refusal = isGood ? checkValidity(certificate) : foreign
       return refusal === undefined ? ask(request, certificate) : E.left(refusal)
     },
     notes: { wrappers: [accepting.words, words] },
@@ -145,7 +145,7 @@ declareFactory(caller, clientCertificate)
 
 const scheme: MutualTlsScheme = { type: 'mutualTLS' }
 
-const ownerOf = (certificate: X509Certificate): CertificateOwner => ({
+const certificateOwner = (certificate: X509Certificate): CertificateOwner => ({
   subject: certificate.subject,
   subjectAltName: certificate.subjectAltName,
   issuer: certificate.issuer,
@@ -154,31 +154,30 @@ const ownerOf = (certificate: X509Certificate): CertificateOwner => ({
 })
 
 // The failure contains no certificate
-const malformed: t.Validation<never> = t.failure(undefined, [], 'not a certificate')
+const notACertificate: t.Validation<never> = t.failure(undefined, [], 'not a certificate')
 
 const codecOf = (decode: (sent: unknown) => X509Certificate | undefined): t.Decoder<unknown, X509Certificate> => {
   const validate = (sent: unknown): t.Validation<X509Certificate> => {
     const certificate = decode(sent)
-    return certificate === undefined ? malformed : t.success(certificate)
+    return certificate === undefined ? notACertificate : t.success(certificate)
   }
   return { name: 'ClientCertificate', validate, decode: validate }
 }
 
 const foreign = because(invalid, 'certificate')
 const notYet = because(invalid, 'not yet')
-const over = because(expired, 'expired')
+const expiredCertificate = because(expired, 'expired')
 
-const refusalByTime = ({ validFrom, validTo }: X509Certificate): AuthError | undefined => {
+const checkValidity = ({ validFrom, validTo }: X509Certificate): AuthError | undefined => {
   const now = Date.now()
   if (!(Date.parse(validFrom) <= now)) return notYet
-  return now < Date.parse(validTo) ? undefined : over
+  return now < Date.parse(validTo) ? undefined : expiredCertificate
 }
 
 // --- whose certificates are accepted
 
 interface Accepting {
   readonly isAccepted: (certificate: X509Certificate) => boolean
-  /** For the audit. */
   readonly words: string
 }
 
@@ -195,11 +194,11 @@ const pinned = (given: unknown): Accepting => {
   const accepted = new Set(list.map(digits))
   return {
     isAccepted: ({ fingerprint256 }) => accepted.has(digits(fingerprint256)),
-    words: `with fingerprint ${[...accepted].sort().map(shortened).join(' ')}`,
+    words: `with fingerprint ${[...accepted].sort().map(shortFingerprint).join(' ')}`,
   }
 }
 
-const shortened = (fingerprint: string): string => digits(fingerprint).slice(0, 16)
+const shortFingerprint = (fingerprint: string): string => digits(fingerprint).slice(0, 16)
 
 // RFC 5280 §4.2.1.12: a certificate that says what it is for must be for clients
 const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2'
@@ -226,10 +225,10 @@ const issuedBy = (given: unknown): Accepting => {
   return {
     isAccepted: (certificate) => {
       const authority = isForClients(certificate) ? authorityOf(certificate) : undefined
-      return authority !== undefined && refusalByTime(authority) === undefined
+      return authority !== undefined && checkValidity(authority) === undefined
     },
     words: `issued by ${all
-      .map(({ fingerprint256 }) => shortened(fingerprint256))
+      .map(({ fingerprint256 }) => shortFingerprint(fingerprint256))
       .sort()
       .join(' ')}`,
   }
@@ -241,7 +240,7 @@ const authoritiesIn = (given: unknown): ReadonlyArray<X509Certificate> => {
   if (list.length === 0) throw new TypeError(wrong)
   return list.map((one) => {
     if (typeof one !== 'string' || one.split('-----BEGIN ').length !== 2) throw new TypeError(wrong)
-    const authority = parsed(one)
+    const authority = parsedCertificate(one)
     if (authority === undefined) throw new TypeError(wrong)
     if (!authority.ca)
       throw new TypeError(`${caller}({ authorities }): a certificate in it does not belong to a certificate authority`)
@@ -249,7 +248,7 @@ const authoritiesIn = (given: unknown): ReadonlyArray<X509Certificate> => {
   })
 }
 
-const parsed = (text: string): X509Certificate | undefined => {
+const parsedCertificate = (text: string): X509Certificate | undefined => {
   try {
     return new X509Certificate(text)
   } catch {
@@ -276,10 +275,8 @@ export interface CertificateReader {
   readonly words: string
 }
 
-/** The longest header that is read, in characters. */
 const MAX_CERTIFICATE_LENGTH = 16_384
 
-/** Makes a reader. Throws a TypeError for a source that cannot work. */
 export const certificateReader = (where: string, source: CertificateSource): CertificateReader => {
   if (source === 'socket') {
     return { extract: fromSocket, decode: certificateIn, isAuthorized: isSocketAuthorized, words: 'from socket' }
@@ -289,7 +286,7 @@ export const certificateReader = (where: string, source: CertificateSource): Cer
   }
   const inner = `${where}({ from: { ... } })`
   const { header, proxies } = checkOptions(inner, source, { header: is.nameLike(token), proxies: is.unchecked })
-  const isProxy = membersOf(`${where}({ from: { proxies } })`, proxies)
+  const isProxy = proxyMatcher(`${where}({ from: { proxies } })`, proxies)
   const field = fromHeader(header)
   const extract = (request: Request): O.Option<Sent> => {
     if (!isProxy(request.req.socket.remoteAddress)) return O.none
@@ -317,7 +314,7 @@ const isSocketAuthorized = ({ req }: Request): boolean => Reflect.get(req.socket
 
 // --- addresses
 
-const membersOf = (where: string, given: unknown): ((address: string | undefined) => boolean) => {
+const proxyMatcher = (where: string, given: unknown): ((address: string | undefined) => boolean) => {
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : []
   if (list.length === 0) throw new TypeError(`${where} must list the proxies, such as ['10.0.0.1'] or ['10.0.0.0/8']`)
   const all = new BlockList()

@@ -59,10 +59,10 @@ const checks: Checks<FormAuthOptions<ReadonlyArray<string>, unknown>> = {
 /**
  * The fields of a form, or of a JSON object, that a body parser above has read (`@koa/bodyparser`, `koa-body`).
  *
- * Each field must be one string that is not empty, of at most 8192 characters, else the failure is `malformed`. A body
+ * Each field must be one string that is not empty, of at most 8192 characters, else the failure is `malformedForm`. A body
  * without any of the fields counts as `absent`, and so does a request without a body, so lists go on. A POST, PUT or PATCH
  * whose body nothing has parsed is `raised`: a 500 that names `bodyParser`. What another site made a browser send is
- * `forged`, and the hook is not called. OpenAPI lists the request body. Throws a TypeError for fields or a hook that cannot
+ * `forgedForm`, and the hook is not called. OpenAPI lists the request body. Throws a TypeError for fields or a hook that cannot
  * work.
  *
  * A 401 must offer a challenge (RFC 9110 §11.6.1), and no scheme is registered for forms: it is `Form`, with the names of
@@ -94,19 +94,19 @@ export const formAuth = <const F extends ReadonlyArray<string>, R>(
     extract: (request) => sentIn(request, names),
     // Safe, both: a string is malformed, so the hook gets an object with each of the fields
     authenticate: (request, sent) =>
-      isForged(request, settingsOf(request)) ? forged : authenticate(request, sent as FormFields<F>),
+      isForged(request, settingsOf(request)) ? forgedForm : authenticate(request, sent as FormFields<F>),
     leaf: { fields: names },
   })
-  // Safe: `forged` is no principal
+  // Safe: `forgedForm` is no principal
   return form as Authenticator<PrincipalFromAnswer<R>>
 }
 
 declareFactory('formAuth', formAuth)
 
-const forged = deepFreeze(E.left(AuthErrors.forged))
+const forgedForm = deepFreeze(E.left(AuthErrors.forged))
 
 // What no codec accepts
-const malformed = O.some<''>('')
+const malformedForm = O.some<''>('')
 
 /** The fields of a request. None: its body has none of them, or it has no body. Throws if nothing has parsed the body. */
 const sentIn = (request: Request, names: ReadonlyArray<string>): O.Option<Readonly<Record<string, string>> | ''> => {
@@ -120,12 +120,12 @@ const sentIn = (request: Request, names: ReadonlyArray<string>): O.Option<Readon
     // a parser skipped it, such as multipart
     return Object.keys(body).length === 0 && hasUnreadBody(request) ? unreadBody : O.none
   }
-  return values.every(isFilled)
+  return values.every(isFormField)
     ? O.some(Object.freeze(Object.fromEntries(names.map((name, at) => [name, values[at]!]))))
-    : malformed
+    : malformedForm
 }
 
-const isFilled = (value: unknown): value is string =>
+const isFormField = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= MAX_FIELD_LENGTH && value.isWellFormed()
 
 // Parsers read the bodies of these methods by default. In others, a body has no meaning (RFC 9110 §9.3)

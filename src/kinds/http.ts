@@ -18,7 +18,7 @@ import * as is from '../core/checks.js'
 import { checkOptions, declareFactories, token, type Check, type Checks } from '../core/options.js'
 
 // What this module, the application's realm or `requireScopes` writes
-const reserved = ['realm', 'scope', 'error', 'error_description', 'error_uri']
+const reservedParameters = ['realm', 'scope', 'error', 'error_description', 'error_uri']
 
 /**
  * Checks further parameters of a challenge. Throws a TypeError for a value that does not fit a header, and for a
@@ -29,7 +29,7 @@ const checkChallengeParameters = (where: string, parameters: unknown): void => {
     throw new TypeError(`${where} must be an object of strings, such as { resource_metadata: 'https://...' }`)
   }
   for (const name of Object.keys(parameters)) {
-    if (reserved.includes(name.toLowerCase())) {
+    if (reservedParameters.includes(name.toLowerCase())) {
       throw new TypeError(`${where}: "${name}" is written by the library itself; remove it`)
     }
   }

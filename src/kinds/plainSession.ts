@@ -39,12 +39,12 @@ const dataField = (session: object, name: string): unknown => {
 export const hasData = (session: object): boolean =>
   Object.keys(session).some((name) => dataField(session, name) !== undefined)
 
-interface Rule {
+interface WeaknessRule {
   readonly when: (options: Readonly<Record<string, unknown>>, isProduction: boolean) => boolean
   readonly warning: string
 }
 
-const rules: ReadonlyArray<Rule> = [
+const weaknessRules: ReadonlyArray<WeaknessRule> = [
   {
     when: ({ store, ContextStore }) => store === undefined && ContextStore === undefined,
     warning: 'without a store the session is in the cookie, readable, and signing out cannot end it; set `store`',
@@ -79,9 +79,9 @@ const rules: ReadonlyArray<Rule> = [
 export const weaknessesOf = (
   options: Readonly<Record<string, unknown>>,
   isProduction: boolean,
-): ReadonlyArray<string> => rules.filter(({ when }) => when(options, isProduction)).map(({ warning }) => warning)
+): ReadonlyArray<string> =>
+  weaknessRules.filter(({ when }) => when(options, isProduction)).map(({ warning }) => warning)
 
-/** The warning about a short key that is rotated out. It prints no key. */
 const shortKeyWarning = `app.keys: an older key has fewer than ${MIN_KEY_LENGTH} characters. It still verifies cookies, and whoever guesses it can sign them; take it out as soon as the sessions from before the rotation are over`
 
 /**
@@ -111,10 +111,10 @@ export const sessionOf = (factory: string, ctx: Context, isUserInSession: boolea
 }
 
 // Made once, because the sessions of a process have one cookie, as a rule
-let reader = fromCookie(DEFAULT_COOKIE)
-const cookieReader = (name: string): typeof reader => {
-  if (reader.location.name !== name) reader = fromCookie(name)
-  return reader
+let latestReader = fromCookie(DEFAULT_COOKIE)
+const cookieReader = (name: string): typeof latestReader => {
+  if (latestReader.location.name !== name) latestReader = fromCookie(name)
+  return latestReader
 }
 
 const noSession =

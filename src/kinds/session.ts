@@ -24,7 +24,7 @@ import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { constantFailure, documented, kindChecks, withChallenges } from '../core/Description.js'
 import type { KindOptions, ApiKeyScheme } from '../core/Description.js'
-import { failureOf, type PrincipalFromAnswer } from '../core/Result.js'
+import { failureOf, type PrincipalFromAnswer, type Result } from '../core/Result.js'
 import { authorize } from '../core/authorize.js'
 import { ofThisPackage } from '../core/functionName.js'
 import { ageInWords, isProven, neededBy, type ProofDemand } from '../core/Proof.js'
@@ -76,7 +76,6 @@ interface SessionRight {
   /** What the audit prints, such as `a superuser`. */
   readonly demands?: string
   readonly holds: (user: object, rights: Rights) => boolean
-  /** The checks of its options. */
   readonly checks: Checks<SessionKindOptions>
 }
 
@@ -101,7 +100,6 @@ interface Users {
   readonly loadUser?: ((session: Readonly<Record<string, unknown>>) => unknown) | undefined
   /** The call of `sessions` whose users it lets in; left out: any. */
   readonly owner?: object
-  /** Whether a user must have a `username`. */
   readonly needsUsername: boolean
   /** How its tokens are sent; left out: the cookie alone carries sessions. */
   readonly bearer?: Carrier | undefined
@@ -113,10 +111,10 @@ const cookieScheme: Omit<ApiKeyScheme, 'name'> = {
   description: 'The session of the user who is signed in. Browsers send its cookie by themselves.',
 }
 
-type Given = SessionKindOptions & RefuseOptions
+type GivenOptions = SessionKindOptions & RefuseOptions
 
 // Where the user of a session comes from, by the cookie, and by a token as well
-const sessionKind = (right: SessionRight, users: Users, options: Given): Authenticator<unknown> => {
+const sessionKind = (right: SessionRight, users: Users, options: GivenOptions): Authenticator<unknown> => {
   const byCookie = permittedKind(right, users, options, cookieKind(right, users, options))
   const { bearer } = users
   if (bearer === undefined) return byCookie
@@ -134,7 +132,7 @@ const isTokenRefused = (ctx: Context): boolean => {
   return source?.isTokenWrong === true || (source?.token ?? '') !== ''
 }
 
-const tokensFor = (request?: Request) => {
+const tokenSchemeFor = (request?: Request) => {
   const carrier = carrierFor(request)
   return carrier && tokenScheme(carrier)
 }
@@ -142,7 +140,7 @@ const tokensFor = (request?: Request) => {
 const cookieKind = (
   { name: factory, demands: right }: SessionRight,
   users: Users,
-  options: Given,
+  options: GivenOptions,
 ): Authenticator<unknown> => {
   const { realm, proof } = options
   const demands = demandsOf(right, proof)
@@ -170,10 +168,10 @@ const cookieKind = (
       return O.isNone(found) && isTokenRefused(ctx) ? O.some({}) : found
     },
     credentials: t.UnknownRecord,
-    authenticate: ({ ctx }, data): unknown => userOf(ctx, data, users),
+    authenticate: ({ ctx }, data): unknown => sessionUserOf(ctx, data, users),
     leaf: {
       ...(proof !== undefined && { proof: neededBy(proof) }),
-      ...(users.owner === undefined && { alsoFor: tokensFor }),
+      ...(users.owner === undefined && { alsoFor: tokenSchemeFor }),
     },
     notes: { by: loadUser, fact: { part: 'session' } },
     evidence: ofSession,
@@ -184,7 +182,7 @@ const cookieKind = (
 const permittedKind = (
   { name: factory, demands: right, holds }: SessionRight,
   users: Users,
-  { refuse, proof }: Given,
+  { refuse, proof }: GivenOptions,
   session: Authenticator<unknown>,
 ): Authenticator<unknown> => {
   const { needsUsername } = users
@@ -195,7 +193,7 @@ const permittedKind = (
     proof === undefined ? invalid : E.left(withChallenges(description, AuthErrors.unproven(neededBy(proof))))
   // Safe: `notAUser` has refused anything but an object
   const isAllowed = (user: unknown, rights: Rights): boolean => holds(user as object, rights)
-  const check = (result: E.Right<unknown>, request: Request): E.Either<AuthError, unknown> => {
+  const check = (result: E.Right<unknown>, request: Request): Result<unknown> => {
     try {
       const { right: user } = result
       const rights = rightsFor(request.ctx, users)
@@ -241,12 +239,12 @@ const isProvenIn = (factory: string, ctx: Context, demand: ProofDemand): boolean
   return isProven(source.proofs(source.sessionOf(ctx) as object), demand, Date.now())
 }
 
-const unavailable = AuthErrors.unavailable()
+const unavailableStore = AuthErrors.unavailable()
 
-const userOf = (ctx: Context, data: Readonly<Record<string, unknown>>, { loadUser }: Users): unknown => {
+const sessionUserOf = (ctx: Context, data: Readonly<Record<string, unknown>>, { loadUser }: Users): unknown => {
   const source = sourceOf(ctx)
   // during an outage, no caller counts as anonymous
-  if (source?.isUnavailable() === true) return unavailable
+  if (source?.isUnavailable() === true) return unavailableStore
   // of the kinds of the root, which read the cookie and the token alike
   if (source !== undefined && isTokenRefused(ctx) && !source.isSignedIn(data)) return source.refusal ?? refusedToken
   // what the hook gets, it may change
@@ -274,11 +272,14 @@ const checkOwner = (factory: string, ctx: Context, owner: object | undefined): v
   )
 }
 
-const flag = t.union([t.boolean, t.null, t.undefined])
+const flagType = t.union([t.boolean, t.null, t.undefined])
 
 /** A logged-in user. Only `true` grants a right; `isActive: false` and `null` refuse. */
 export const SessionUser = Object.freeze(
-  t.intersection([t.type({ username: t.string }), t.partial({ isSuperuser: flag, isStaff: flag, isActive: flag })]),
+  t.intersection([
+    t.type({ username: t.string }),
+    t.partial({ isSuperuser: flagType, isStaff: flagType, isActive: flagType }),
+  ]),
 )
 
 /** A signed-in user, as the codec `SessionUser` decodes it. */
@@ -328,14 +329,14 @@ export type UserOf<R> = unknown extends R ? SessionUser : PrincipalFromAnswer<R>
 
 type KindGiven = SessionAuthOptions<unknown> & RefuseOptions
 
-const own = { cookieName: is.maybe(is.nameLike(token)), loadUser: is.maybe(is.hook(1)) }
+const userChecks = { cookieName: is.maybe(is.nameLike(token)), loadUser: is.maybe(is.hook(1)) }
 
 const kindWith = (demanded: SessionRight, given: KindGiven = {}) => {
   const { cookieName, loadUser, ...options }: KindGiven = checkOptions<SessionAuthOptions<unknown>>(
     demanded.name,
     given,
     {
-      ...own,
+      ...userChecks,
       ...demanded.checks,
     },
   )

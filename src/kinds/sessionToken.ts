@@ -11,27 +11,23 @@ import { fromAuthorization } from '../core/RequestFields.js'
 import { bearerChallenge } from './http.js'
 import { sourceOf } from './sessionUser.js'
 
-/** How tokens are sent that carry sessions. */
 export interface Carrier {
   readonly scheme: 'Bearer' | 'DPoP'
-  /** The parameters of each challenge. */
   readonly parameters: Readonly<Record<string, string>>
   readonly responseFields?: (() => Readonly<Record<string, string>>) | undefined
 }
 
-/** How OpenAPI lists the tokens. */
 export const tokenScheme = ({ scheme }: Pick<Carrier, 'scheme'>) =>
   ({ type: 'http', scheme: scheme.toLowerCase(), bearerFormat: 'session' }) as const
 
 interface About {
   /** What the audit says that the caller must be. */
   readonly demands: string | undefined
-  /** What loads the user. */
   readonly by: object | symbol
   readonly checkOwner: (ctx: Context) => void
 }
 
-interface Given extends KindOptions {
+interface TokenKindOptions extends KindOptions {
   readonly proof?: ProofDemand | undefined
 }
 
@@ -44,7 +40,7 @@ export const refusedToken = E.left(AuthErrors.because(AuthErrors.invalid, 'key')
 /** Lets in the user of a session, whom its token names. Who is active, and has the rights, is decided after it. */
 export const sessionTokenKind = (
   { scheme, parameters, responseFields }: Carrier,
-  { proof, schemeName, ...options }: Given,
+  { proof, schemeName, ...options }: TokenKindOptions,
   { demands, by, checkOwner }: About,
 ): Authenticator<unknown> => {
   const { realm } = options

@@ -40,24 +40,31 @@ export interface Rights {
   readonly mistakeOf: (user: object) => string | undefined
 }
 
-const names = ['isActive', 'isSuperuser', 'isStaff'] as const
+const allFlags = ['isActive', 'isSuperuser', 'isStaff'] as const
 
-const right: Check = (where, f) => {
+const flagHook: Check = (where, f) => {
   is.hook(1)(where, f)
   if (isAsync(f))
     throw new TypeError(`${where} is async, but must return true or false itself; load what it needs in loadUser`)
 }
 
-export const rightsChecks = { isActive: is.maybe(right), isStaff: is.maybe(right), isSuperuser: is.maybe(right) }
+export const rightsChecks = {
+  isActive: is.maybe(flagHook),
+  isStaff: is.maybe(flagHook),
+  isSuperuser: is.maybe(flagHook),
+}
 
 /** Rights by the functions of an application; flags decide where it gives none. `where` is the call. */
 export const rightsFrom = (where: string, options: RightsOptions<never>): Rights => {
-  const decidedBy = (name: (typeof names)[number], byFlag: (user: object) => boolean): ((user: object) => boolean) => {
+  const decidedBy = (
+    name: (typeof allFlags)[number],
+    byFlag: (user: object) => boolean,
+  ): ((user: object) => boolean) => {
     const f = options[name]
     // Safe: it takes what `loadUser` loads
-    return f === undefined ? byFlag : (user) => answered(`${where}: ${name}`, f(user as never))
+    return f === undefined ? byFlag : (user) => checkAnswer(`${where}: ${name}`, f(user as never))
   }
-  const flags = names.filter((name) => options[name] === undefined)
+  const flags = allFlags.filter((name) => options[name] === undefined)
   return {
     isActive: decidedBy('isActive', (user) => {
       const active = ownOrGetter(user, 'isActive')
@@ -67,7 +74,7 @@ export const rightsFrom = (where: string, options: RightsOptions<never>): Rights
     isSuperuser: decidedBy('isSuperuser', (user) => ownOrGetter(user, 'isSuperuser') === true),
     mistakeOf: (user) => {
       for (const name of flags) {
-        if (isFlag(ownOrGetter(user, name))) continue
+        if (isFlagOrNone(ownOrGetter(user, name))) continue
         return `${name} of the loaded user is not a boolean; load { ...user, ${name}: Boolean(user.${name}) }, for example`
       }
       return undefined
@@ -76,9 +83,9 @@ export const rightsFrom = (where: string, options: RightsOptions<never>): Rights
 }
 
 // Databases write "not set" as null. With any other value that is no boolean, the user's rights cannot be read
-const isFlag = (u: unknown): boolean => typeof u === 'boolean' || u === null || u === undefined
+const isFlagOrNone = (u: unknown): boolean => typeof u === 'boolean' || u === null || u === undefined
 
-const answered = (where: string, answer: unknown): boolean => {
+const checkAnswer = (where: string, answer: unknown): boolean => {
   if (answer === true || !answer) return answer === true
   throw new TypeError(`${where} must return true or false; load what takes time in loadUser`)
 }
@@ -89,12 +96,10 @@ export const rightsByFlags: Rights = rightsFrom('flags', {})
  * Where the user of a request's session comes from. The session authenticators read it. A plain koa-session has none.
  */
 export interface SessionSource {
-  /** Identifies the call of `sessions` that it belongs to. */
   readonly owner: object
   readonly rights: Rights
   /** What is at `ctx.session`. Here it is only looked at; whoever reads `ctx.session` may change what is in it. */
   readonly sessionOf: (ctx: Context) => unknown
-  /** What the client sent as the cookie. */
   readonly sent: (ctx: Context) => O.Option<Sent>
   /** Whether the store failed, or did not answer in time. */
   readonly isUnavailable: () => boolean
@@ -112,7 +117,6 @@ export interface SessionSource {
   readonly proofs?: (session: object) => ReadonlyArray<Proof>
   /** Who is signed in, as records of signing in and out name it. */
   readonly digests: (session: object) => SessionDigest | undefined
-  /** The end of the sign-in that the request came with. */
   readonly endFor?: () => End | undefined
 }
 
@@ -156,9 +160,9 @@ interface ProcessSessions {
 
 const sessionsMark = Symbol.for('koa-with-auth/sessions')
 // Safe: nothing else is kept under this symbol
-const everywhere = globalThis as { [sessionsMark]?: ProcessSessions }
+const globalSessions = globalThis as { [sessionsMark]?: ProcessSessions }
 const processSessions = (): ProcessSessions =>
-  (everywhere[sessionsMark] ??= { warned: { ofOptions: new WeakSet(), ofKeys: new WeakSet() } })
+  (globalSessions[sessionsMark] ??= { warned: { ofOptions: new WeakSet(), ofKeys: new WeakSet() } })
 
 /**
  * The remembered name. Default: koa-session's. It is for documents and audits that are made without a request. Routers

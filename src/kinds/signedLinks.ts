@@ -86,14 +86,14 @@ export const signedLinks = (options: SignedLinksOptions): SignedLinks => {
     ambient: false,
     extract: fromQuery(paramName),
     maxLength,
-    authenticate: (request: Request, value: string) => judged(keys, request, paramName, value),
+    authenticate: (request: Request, value: string) => judgeLink(keys, request, paramName, value),
     notes: { wrappers: [`links for ${ageInWords(maxAge)}`, `${keys.length} secrets`] },
   })
   const url: SignedLinks['url'] = (path, { subject, method = 'GET' }) => {
     const where = `${caller}(...).url(path, { subject, method })`
     if (typeof subject !== 'string' || subject === '') throw new TypeError(`${where}: subject must name whom it is for`)
     if (typeof method !== 'string' || !token.test(method)) throw new TypeError(`${where}: method must be one, as GET`)
-    const target = targetOf(where, path, paramName)
+    const target = linkTarget(where, path, paramName)
     const head = `${Date.now() + Math.ceil(maxAge)}.${Buffer.from(subject).toString('base64url')}`
     const [newest = Buffer.alloc(0)] = keys
     return `${target}${paramName}=${head}.${signature(newest, method.toUpperCase(), target, head)}`
@@ -108,7 +108,7 @@ const signature = (key: Buffer, method: string, target: string, head: string): s
   mac(key, JSON.stringify(['koa-with-auth/signed-link', method, target, head]))
 
 // The path and the query as a client sends them, up to where the signature begins
-const targetOf = (where: string, path: string, paramName: string): string => {
+const linkTarget = (where: string, path: string, paramName: string): string => {
   const isPath = typeof path === 'string' && /^\/(?!\/)[^\s\\#]*$/.test(path) && !hasDots(path)
   if (!isPath) throw new TypeError(`${where}: path must be one of this site as clients send it, such as "/files/7"`)
   const { pathname, search, searchParams } = new URL(path, 'http://localhost')
@@ -118,23 +118,23 @@ const targetOf = (where: string, path: string, paramName: string): string => {
 
 const form = /^((\d{1,16})\.([\w-]+))\.([\w-]{43})$/
 
-const left = (error: AuthError, why: 'syntax' | 'signature' | 'expired') => E.left(because(error, why))
+const linkFailure = (error: AuthError, why: 'syntax' | 'signature' | 'expired') => E.left(because(error, why))
 
-const unreadable = left(malformed, 'syntax')
-const notSigned = left(invalid, 'signature')
-const over = left(expired, 'expired')
+const unreadableLink = linkFailure(malformed, 'syntax')
+const wrongLink = linkFailure(invalid, 'signature')
+const expiredLink = linkFailure(expired, 'expired')
 
-const judged = (keys: ReadonlyArray<Buffer>, { originalUrl, method }: Request, paramName: string, value: string) => {
+const judgeLink = (keys: ReadonlyArray<Buffer>, { originalUrl, method }: Request, paramName: string, value: string) => {
   const [, head = '', end, subject = '', sent = ''] = form.exec(value) ?? []
-  if (end === undefined) return unreadable
+  if (end === undefined) return unreadableLink
   const asSent = `${paramName}=${value}`
-  if (!originalUrl.endsWith(asSent)) return notSigned
+  if (!originalUrl.endsWith(asSent)) return wrongLink
   const target = originalUrl.slice(0, -asSent.length)
   const about = method === 'HEAD' ? 'GET' : method
   // all of them, so that the time does not say which one it was
   const isGood = keys.map((key) => constantTimeEqual(signature(key, about, target, head), sent)).includes(true)
-  if (!isGood) return notSigned
-  if (Date.now() >= Number(end)) return over
+  if (!isGood) return wrongLink
+  if (Date.now() >= Number(end)) return expiredLink
   const id = digest(sent)
   return { id, subject: Buffer.from(subject, 'base64url').toString('utf8'), expiresAt: new Date(Number(end)) }
 }

@@ -6,7 +6,7 @@ import { settingsOf } from '../core/Exchange.js'
 import { ownFields } from '../core/data.js'
 import { nonEmptyStrings } from '../jwt/Provider.js'
 import type { Json } from '../jwt/claims.js'
-import { scopesOf, tokenOf } from '../jwt/tokenKind.js'
+import { scopesOf, acceptedTokenOf } from '../jwt/tokenKind.js'
 import { respondFailure } from '../koa/respond.js'
 import { headersOfGuard } from '../koa/responseHeaders.js'
 
@@ -24,7 +24,7 @@ export interface AuthInfo {
 }
 
 // RFC 9068, OpenID Connect, Okta, Entra
-const clientOf = ({ client_id, azp, cid, appid }: Json): string =>
+const clientIdOf = ({ client_id, azp, cid, appid }: Json): string =>
   [client_id, azp, cid, appid].find((one) => typeof one === 'string') ?? ''
 
 /**
@@ -40,7 +40,7 @@ const clientOf = ({ client_id, azp, cid, appid }: Json): string =>
  * }
  */
 export const mcpAuth = (ctx: Context): AuthInfo | undefined => {
-  const presented = tokenOf(ctx)
+  const presented = acceptedTokenOf(ctx)
   if (presented === undefined) return undefined
   const { token, resource } = presented
   const claims = presented.claims()
@@ -48,7 +48,7 @@ export const mcpAuth = (ctx: Context): AuthInfo | undefined => {
   const { exp } = own
   return {
     token,
-    clientId: clientOf(own),
+    clientId: clientIdOf(own),
     scopes: [...scopesOf(claims)],
     ...(typeof exp === 'number' && { expiresAt: exp }),
     ...(resource !== undefined && { resource: new URL(resource.resource), resourceMetadataUrl: resource.metadataUrl }),

@@ -16,7 +16,7 @@ import { fromHeader } from '../core/RequestFields.js'
 import { andThen } from '../core/Result.js'
 import { httpError } from '../core/Settings.js'
 import { declareCondition, declareFactory, isPlain, isScope } from '../core/options.js'
-import { scopesOf, tokenIn } from '../jwt/tokenKind.js'
+import { scopesOf, lastToken } from '../jwt/tokenKind.js'
 
 /** The scopes of each name, by method: `{ 'tools/call': { 'files.write': ['files:write'], '*': [] } }`. */
 export type McpScopes = Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>>
@@ -53,15 +53,15 @@ export const mcpScopes = (scopes: McpScopes): (<P>(self: Authenticator<P>) => Au
   const given = checkScopes(scopes)
   const condition = <P>(self: Authenticator<P>): Authenticator<P> =>
     // Safe: it lets in the same principals
-    wrapping('mcpScopes(...)(a)', self, (member) => demanding(given, member)) as Authenticator<P>
+    wrapping('mcpScopes(...)(a)', self, (member) => demandingScopes(given, member)) as Authenticator<P>
   return declareCondition('mcpScopes', condition)
 }
 
 declareFactory('mcpScopes', mcpScopes)
 
-const demanding = (scopes: McpScopes, member: Authenticator<unknown>): Halves => {
+const demandingScopes = (scopes: McpScopes, member: Authenticator<unknown>): Halves => {
   checkDemanding('mcpScopes(...)(a)', member.description)
-  const decidedBy = `mcpScopes ${wordsOf(scopes)}`
+  const decidedBy = `mcpScopes ${mcpScopesWords(scopes)}`
   const description = noted<Scoped>({ _tag: 'Scoped', member: member.description, scopes: [] }, { decidedBy })
   const authenticate = decideOf(member)
   const readers = readersOf(member)
@@ -71,14 +71,14 @@ const demanding = (scopes: McpScopes, member: Authenticator<unknown>): Halves =>
     decide: (attempt) => {
       return andThen(authenticate(attempt), (result) => {
         if (E.isLeft(result)) return result
-        const needed = neededBy(scopes, attempt.request)
+        const needed = scopesNeeded(scopes, attempt.request)
         if (needed === 'unreadable')
           return failed(raised(httpError(400, 'Mcp-Method or Mcp-Name is missing, or was sent twice', false)))
         if (needed === 'unlisted') return failed(insufficient())
         if (needed.length === 0) return result
-        const token = tokenIn(evidenceOf(result).accepted)
+        const token = lastToken(evidenceOf(result).accepted)
         const granted = new Set(
-          token === undefined ? readers.flatMap((read) => listed(read(result.right))) : scopesOf(token.claims()),
+          token === undefined ? readers.flatMap((read) => grantedScopes(read(result.right))) : scopesOf(token.claims()),
         )
         const missing = needed.filter((scope) => !granted.has(scope))
         return missing.length === 0 ? result : failed(insufficient(missing))
@@ -87,10 +87,10 @@ const demanding = (scopes: McpScopes, member: Authenticator<unknown>): Halves =>
   }
 }
 
-const listed = (granted: ReturnType<ReturnType<typeof readersOf>[number]>): ReadonlyArray<string> =>
+const grantedScopes = (granted: ReturnType<ReturnType<typeof readersOf>[number]>): ReadonlyArray<string> =>
   typeof granted === 'string' ? granted.split(' ') : [...(granted ?? [])]
 
-const wordsOf = (scopes: McpScopes): string =>
+const mcpScopesWords = (scopes: McpScopes): string =>
   Object.entries(scopes)
     .map(([method, names]) => {
       const each = Object.entries(names).map(([name, needed]) => `${name}: ${needed.join(' ') || 'none'}`)
@@ -102,25 +102,25 @@ const methodField = fromHeader('Mcp-Method')
 const nameField = fromHeader('Mcp-Name')
 
 // What a request needs. Only a POST calls something; a GET opens a stream
-const neededBy = (scopes: McpScopes, request: Request): ReadonlyArray<string> | 'unreadable' | 'unlisted' => {
+const scopesNeeded = (scopes: McpScopes, request: Request): ReadonlyArray<string> | 'unreadable' | 'unlisted' => {
   const method = methodField(request)
   if (O.isNone(method)) return request.method === 'POST' ? 'unreadable' : []
   if (typeof method.value !== 'string') return 'unreadable'
   const names = Object.hasOwn(scopes, method.value) ? scopes[method.value] : undefined
   if (names === undefined) return []
   const sent = nameField(request)
-  const name = O.isSome(sent) && typeof sent.value === 'string' ? decoded(sent.value) : undefined
+  const name = O.isSome(sent) && typeof sent.value === 'string' ? decodedName(sent.value) : undefined
   if (name === undefined) return 'unreadable'
   // `*` is no name that a client may write
   if (name !== '*' && Object.hasOwn(names, name)) return names[name] ?? []
   return Object.hasOwn(names, '*') ? (names['*'] ?? []) : 'unlisted'
 }
 
-const encoded = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
+const encodedName = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
 
 // SEP-2243: a name that does not fit a header is written as `=?base64?...?=`
-const decoded = (value: string): string | undefined => {
-  const base64 = encoded.exec(value)?.[1]
+const decodedName = (value: string): string | undefined => {
+  const base64 = encodedName.exec(value)?.[1]
   if (base64 === undefined) return value === '' ? undefined : value
   const bytes = Buffer.from(base64, 'base64')
   return bytes.toString('base64') === base64 && isUtf8(bytes) ? bytes.toString('utf8') : undefined

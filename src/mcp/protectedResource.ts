@@ -89,7 +89,7 @@ export interface BoundFields {
   readonly tls_client_certificate_bound_access_tokens?: true | undefined
 }
 
-const WELL_KNOWN = '/.well-known/oauth-protected-resource'
+const METADATA_PATH = '/.well-known/oauth-protected-resource'
 
 const documentFields = {
   'Content-Type': 'application/json',
@@ -103,11 +103,11 @@ const corsFields = {
   'Access-Control-Max-Age': '86400',
 }
 
-const scopeList = is.listOf(is.isFilled, "must be an array of strings, such as ['files:read']")
+const scopeNames = is.listOf(is.isFilled, "must be an array of strings, such as ['files:read']")
 
 // A client asks its authorization server for refresh tokens, never a resource
 const resourceScopes: Check = (where, value) => {
-  scopeList(where, value)
+  scopeNames(where, value)
   // Safe: it is an array
   if (!(value as ReadonlyArray<unknown>).includes('offline_access')) return
   throw new TypeError(`${where} names offline_access, which is not a scope of a resource; clients add it themselves`)
@@ -148,7 +148,7 @@ export const protectedResource = (options: ProtectedResourceOptions): ProtectedR
   for (const server of servers) checkUrl(`${caller}({ authorizationServers })`, server)
   const { origin, pathname } = new URL(resource)
   // RFC 9728 §3.1: between host and path; a path of only `/` is left out
-  const path = `${WELL_KNOWN}${pathname === '/' ? '' : pathname}`
+  const path = `${METADATA_PATH}${pathname === '/' ? '' : pathname}`
   let fields: object = {
     resource,
     authorization_servers: servers,

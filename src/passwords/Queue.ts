@@ -2,7 +2,6 @@
 import { UnavailableError } from '../core/Result.js'
 
 interface QueueOptions {
-  /** How much work is done at a time. */
   readonly width: number
   /** How much work may wait. */
   readonly limit: number
@@ -11,7 +10,7 @@ interface QueueOptions {
 }
 
 /** Does some work in its turn. Rejects with an `UnavailableError` if it is refused. */
-export type Queue = <A>(work: () => Promise<A>) => Promise<A>
+export type WorkQueue = <A>(work: () => Promise<A>) => Promise<A>
 
 interface Waiting {
   readonly since: number
@@ -23,7 +22,7 @@ interface Waiting {
  * Makes a queue. Work that waits is done in the order in which it came. It is refused if the queue is full, or if it
  * waits too long.
  */
-export const makeQueue = ({ width, limit, patience }: QueueOptions): Queue => {
+export const makeQueue = ({ width, limit, patience }: QueueOptions): WorkQueue => {
   const waiting: Waiting[] = []
   let working = 0
   const next = (): void => {

@@ -19,7 +19,6 @@ export interface ScryptCost {
   readonly p: number
 }
 
-/** An algorithm that derives a key, and its work. */
 export type Method =
   { readonly _tag: 'argon2id'; readonly cost: Argon2Cost } | { readonly _tag: 'scrypt'; readonly cost: ScryptCost }
 
@@ -33,7 +32,6 @@ interface Bcrypt {
   readonly text: string
 }
 
-/** A stored password. */
 export type StoredPassword = (Method & Derived) | Bcrypt
 
 const argon2id = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
@@ -53,11 +51,11 @@ const MAX_BCRYPT = 16
 // In KiB. Hashes that need more are verified one at a time
 const LARGE = 2 ** 17
 
-const within = (value: number, [least, most]: readonly [number, number]): boolean => value >= least && value <= most
+const isWithin = (value: number, [least, most]: readonly [number, number]): boolean => value >= least && value <= most
 
-const derived = (salt: string | undefined, key: string | undefined): Derived | undefined => {
+const saltAndKey = (salt: string | undefined, key: string | undefined): Derived | undefined => {
   const [own, other] = [Buffer.from(salt ?? '', 'base64'), Buffer.from(key ?? '', 'base64')]
-  return within(own.length, SALT) && within(other.length, KEY) ? { salt: own, key: other } : undefined
+  return isWithin(own.length, SALT) && isWithin(other.length, KEY) ? { salt: own, key: other } : undefined
 }
 
 /** Reads a stored password; `undefined` for any other string. Never throws. */
@@ -66,20 +64,20 @@ export const parse = (text: string): StoredPassword | undefined => {
   const argon = argon2id.exec(text)
   if (argon !== null) {
     const [m, t, p] = argon.slice(1, 4).map(Number) as [number, number, number]
-    const rest = derived(argon[4], argon[5])
-    const isSound = within(p, [1, 64]) && within(m, [8 * p, MAX_MEMORY]) && within(m * t, [m, MAX_ARGON2_WORK])
+    const rest = saltAndKey(argon[4], argon[5])
+    const isSound = isWithin(p, [1, 64]) && isWithin(m, [8 * p, MAX_MEMORY]) && isWithin(m * t, [m, MAX_ARGON2_WORK])
     return rest !== undefined && isSound ? { _tag: 'argon2id', cost: { m, t, p }, ...rest } : undefined
   }
   const s = scryptForm.exec(text)
   if (s !== null) {
     const [ln, r, p] = s.slice(1, 4).map(Number) as [number, number, number]
-    const rest = derived(s[4], s[5])
+    const rest = saltAndKey(s[4], s[5])
     const isSound =
-      within(ln, [1, MAX_LN]) && within(r, [1, 32]) && within(p, [1, 64]) && 2 ** ln * r * p <= MAX_SCRYPT_WORK
+      isWithin(ln, [1, MAX_LN]) && isWithin(r, [1, 32]) && isWithin(p, [1, 64]) && 2 ** ln * r * p <= MAX_SCRYPT_WORK
     return rest !== undefined && isSound ? { _tag: 'scrypt', cost: { ln, r, p }, ...rest } : undefined
   }
   const b = bcrypt.exec(text)
-  return b !== null && within(Number(b[1]), [4, MAX_BCRYPT]) ? { _tag: 'bcrypt', text } : undefined
+  return b !== null && isWithin(Number(b[1]), [4, MAX_BCRYPT]) ? { _tag: 'bcrypt', text } : undefined
 }
 
 /** The algorithm and the costs: stored passwords of the same work have the same. */
@@ -95,7 +93,7 @@ export const isLarge = (stored: StoredPassword): boolean => {
 // The PHC string format leaves the padding out
 const base64 = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '')
 
-export const print = (stored: StoredPassword): string => {
+export const printPassword = (stored: StoredPassword): string => {
   if (stored._tag === 'bcrypt') return stored.text
   const { salt, key } = stored
   const tail = `$${base64(salt)}$${base64(key)}`
@@ -103,25 +101,13 @@ export const print = (stored: StoredPassword): string => {
   return `$argon2id$v=19$m=${stored.cost.m},t=${stored.cost.t},p=${stored.cost.p}${tail}`
 }
 
-// OWASP, Password Storage Cheat Sheet: all lines are the same work
-const enoughArgon2: ReadonlyArray<readonly [m: number, t: number]> = [
-  [47104, 1],
-  [19456, 2],
-  [12288, 3],
-  [9216, 4],
-  [7168, 5],
-]
-const enoughScrypt: ReadonlyArray<readonly [ln: number, p: number]> = [
-  [17, 1],
-  [16, 2],
-  [15, 3],
-  [14, 5],
-  [13, 10],
-]
+// OWASP, Password Storage Cheat Sheet: all pairs are the same work. The passes by memory, and p by the logarithm of N
+const enoughArgon2 = Object.entries({ 47104: 1, 19456: 2, 12288: 3, 9216: 4, 7168: 5 })
+const enoughScrypt = Object.entries({ 17: 1, 16: 2, 15: 3, 14: 5, 13: 10 })
 
 /** Whether it is as much work as OWASP recommends, with a salt of 16 bytes. bcrypt is for old passwords only. */
 export const isEnough = (stored: StoredPassword): boolean => {
   if (stored._tag === 'bcrypt' || stored.salt.length < 16) return false
-  if (stored._tag === 'argon2id') return enoughArgon2.some(([m, t]) => stored.cost.m >= m && stored.cost.t >= t)
-  return stored.cost.r >= 8 && enoughScrypt.some(([ln, p]) => stored.cost.ln >= ln && stored.cost.p >= p)
+  if (stored._tag === 'argon2id') return enoughArgon2.some(([m, t]) => stored.cost.m >= Number(m) && stored.cost.t >= t)
+  return stored.cost.r >= 8 && enoughScrypt.some(([ln, p]) => stored.cost.ln >= Number(ln) && stored.cost.p >= p)
 }

@@ -39,21 +39,21 @@ export type PasswordReason = 'short' | 'long' | 'common' | 'context' | 'breached
 export type NewPassword =
   { readonly ok: true; readonly password: string } | { readonly ok: false; readonly reason: PasswordReason }
 
-const LEAST = 8
-const MOST = 128
+const MIN_CHARACTERS = 8
+const MAX_CHARACTERS = 128
 const USUAL = 15
 // A string of which normalization cannot make 128 characters is not normalized
 const MAX_UNITS = 4096
 // In milliseconds
-const PATIENCE = 10_000
+const RANGE_TIMEOUT = 10_000
 
 const checks: Checks<NewPasswordOptions> = {
   user: is.maybe(is.record),
   words: is.maybe(is.listOf(is.isFilled, 'must be an array of strings that are not empty')),
   min: is.maybe(
     is.that(
-      (min) => Number.isInteger(min) && Number(min) >= LEAST && Number(min) <= MOST,
-      `must be an integer from ${LEAST} to ${MOST}`,
+      (min) => Number.isInteger(min) && Number(min) >= MIN_CHARACTERS && Number(min) <= MAX_CHARACTERS,
+      `must be an integer from ${MIN_CHARACTERS} to ${MAX_CHARACTERS}`,
     ),
   ),
   breached: is.maybe(is.hook(1)),
@@ -91,10 +91,10 @@ export const newPassword = async (text: unknown, options: NewPasswordOptions = {
   const password = normalForm(text)
   const { length } = [...password]
   if (length < min) return { ok: false, reason: 'short' }
-  if (length > MOST) return { ok: false, reason: 'long' }
+  if (length > MAX_CHARACTERS) return { ok: false, reason: 'long' }
   if (isCommon(password)) return { ok: false, reason: 'common' }
   const folded = foldedOf(password)
-  if ([...contextOf(user), ...words.map(foldedOf).filter(isWord)].some((one) => folded.includes(one))) {
+  if ([...wordsOfUser(user), ...words.map(foldedOf).filter(isWord)].some((one) => folded.includes(one))) {
     return { ok: false, reason: 'context' }
   }
   if (breached !== undefined && (await isBreached(password, breached))) return { ok: false, reason: 'breached' }
@@ -103,16 +103,16 @@ export const newPassword = async (text: unknown, options: NewPasswordOptions = {
 
 // --- common ones
 
-let known: ReadonlySet<number> | undefined
+let commonHashes: ReadonlySet<number> | undefined
 
 const isCommon = (password: string): boolean => {
-  known ??= decoded(commonFilter)
+  commonHashes ??= decodedFilter(commonFilter)
   const digest = createHash('sha256').update(password.toLowerCase()).digest()
-  return known.has(digest.readUInt32BE() % commonFilter.size)
+  return commonHashes.has(digest.readUInt32BE() % commonFilter.size)
 }
 
 // Sorted numbers as their differences in a Rice code. What fills the last byte up are ones, which end no quotient
-const decoded = ({ bits, data }: typeof commonFilter): ReadonlySet<number> => {
+const decodedFilter = ({ bits, data }: typeof commonFilter): ReadonlySet<number> => {
   const bytes = Buffer.from(data, 'base64')
   const found = new Set<number>()
   let [last, quotient] = [0, 0]
@@ -140,7 +140,7 @@ const isWord = (text: string): boolean => [...text].length > 1
 // A part of two letters, such as "de", is in many good passwords
 const PART = 3
 
-const contextOf = ({ username, name, email }: PasswordUser): ReadonlyArray<string> => {
+const wordsOfUser = ({ username, name, email }: PasswordUser): ReadonlyArray<string> => {
   const [own, full, address] = [username, name, email].map((u) => (typeof u === 'string' ? foldedOf(u).trim() : ''))
   const parts = (full ?? '').split(/[\s,.]+/).filter((part) => [...part].length >= PART)
   return [own ?? '', full ?? '', ...parts, address ?? '', address?.split('@', 1)[0] ?? ''].filter(isWord)
@@ -170,7 +170,7 @@ const silent = Symbol()
 const rangeOf = async (prefix: string, breached: (prefix: string) => unknown): Promise<unknown> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<typeof silent>((resolve) => {
-    timer = setTimeout(() => resolve(silent), PATIENCE)
+    timer = setTimeout(() => resolve(silent), RANGE_TIMEOUT)
   })
   try {
     return await Promise.race([Promise.resolve(prefix).then(breached), late])

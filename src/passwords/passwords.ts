@@ -19,8 +19,8 @@ import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
 import { argon2OfNode, argon2OfPackage, type Derive } from './argon2.js'
 import { fromNow, memory, type Memory } from '../core/memory.js'
-import { makeQueue, type Queue } from './Queue.js'
-import { isEnough, isLarge, parse, print, workOf } from './StoredPassword.js'
+import { makeQueue, type WorkQueue } from './Queue.js'
+import { isEnough, isLarge, parse, printPassword, workOf } from './StoredPassword.js'
 import type { Argon2Cost, Method, ScryptCost, StoredPassword } from './StoredPassword.js'
 
 /*
@@ -35,13 +35,11 @@ const works = async (derive: Derive<Argon2Cost> | undefined): Promise<Derive<Arg
   return key?.length === 16 ? derive : undefined
 }
 
-/** The first Argon2id that works, if any does. */
 const findArgon2 = async (): Promise<Derive<Argon2Cost> | undefined> =>
   (await works(argon2OfNode())) ?? (await works(await argon2OfPackage()))
 
 const derivedByScrypt = promisify<Buffer, Buffer, number, crypto.ScryptOptions, Buffer>(crypto.scrypt)
 
-/** scrypt of node:crypto. */
 const scrypt: Derive<ScryptCost> = (password, salt, { ln, r, p }, length) => {
   const N = 2 ** ln
   // the need of RFC 7914, and some room; Node's default would refuse more than 2^14
@@ -58,7 +56,7 @@ const findBcrypt = async (): Promise<VerifyBcrypt | undefined> => {
 }
 
 // What is hashed, and how much work a new hash takes
-const MAX_BYTES = 4096
+const MAX_PASSWORD_BYTES = 4096
 // bcrypt ignores the rest of a password
 const MAX_BCRYPT_BYTES = 72
 const SALT_BYTES = 16
@@ -68,22 +66,21 @@ const argon2Today: Method = { _tag: 'argon2id', cost: { m: 19456, t: 2, p: 1 } }
 const scryptToday: Method = { _tag: 'scrypt', cost: { ln: 14, r: 8, p: 5 } }
 
 const LIMIT = 256
-const PATIENCE = 5000
+const QUEUE_PATIENCE = 5000
 
 // libuv's own default and bounds
 const threads = (): number => Math.min(1024, Math.max(1, Number(process.env['UV_THREADPOOL_SIZE'] ?? 4) || 1))
 
 interface Shared {
-  readonly line: Queue
+  readonly line: WorkQueue
   /** The queue of hashes that take much memory, so that at most one of them is in `line`. */
-  readonly large: Queue
+  readonly large: WorkQueue
   argon2?: Promise<Derive<Argon2Cost> | undefined>
   bcrypt?: Promise<VerifyBcrypt | undefined>
   /** Whether Argon2id works here; `undefined` before it was tried. */
   hasArgon2?: boolean
   /** How long each kind of hash takes here, see `work`. */
   readonly durations: Map<string, number>
-  /** How long a unit of scrypt takes. */
   unit?: number
   /** Hashes that were made of another form than C: `verify` sees it, and `needsRehash` is asked after that. */
   readonly otherForms: Memory<true>
@@ -92,21 +89,21 @@ interface Shared {
 // Two copies of the package in one process share its cores
 const key = Symbol.for('koa-with-auth/passwords')
 // Safe: nothing else is kept under this symbol
-const everywhere = globalThis as { [key]?: Shared }
-const shared = (): Shared =>
-  (everywhere[key] ??= {
+const globalPasswords = globalThis as { [key]?: Shared }
+const sharedState = (): Shared =>
+  (globalPasswords[key] ??= {
     line: makeQueue({
       width: Math.max(1, Math.min(availableParallelism(), threads() - 1)),
       limit: LIMIT,
-      patience: PATIENCE,
+      patience: QUEUE_PATIENCE,
     }),
-    large: makeQueue({ width: 1, limit: LIMIT, patience: PATIENCE }),
+    large: makeQueue({ width: 1, limit: LIMIT, patience: QUEUE_PATIENCE }),
     durations: new Map(),
     otherForms: memory({ size: 1000, maxAge: Infinity, dropsFirst: 'oldest' }),
   })
 
 const argon2 = (): Promise<Derive<Argon2Cost> | undefined> => {
-  const all = shared()
+  const all = sharedState()
   return (all.argon2 ??= findArgon2().then((found) => {
     all.hasArgon2 = found !== undefined
     return found
@@ -114,7 +111,7 @@ const argon2 = (): Promise<Derive<Argon2Cost> | undefined> => {
 }
 
 const isPassword = (password: unknown): password is string =>
-  typeof password === 'string' && password.length <= MAX_BYTES
+  typeof password === 'string' && password.length <= MAX_PASSWORD_BYTES
 
 /** A password as it is hashed: in the normal form C, with plain blanks; some keyboards make another one (RFC 8265 §4.2.2). */
 export const normalForm = (password: string): string => password.normalize('NFC').replace(/\p{Zs}/gu, ' ')
@@ -123,27 +120,27 @@ export const normalForm = (password: string): string => password.normalize('NFC'
  * The bytes of a password: of its normal form, and after it those of other forms, which an older hash may have been made of. A browser
  * may send `é` as one character or as two. Empty if it is no password.
  */
-const formsOf = (password: unknown): ReadonlyArray<Buffer> => {
+const unicodeForms = (password: unknown): ReadonlyArray<Buffer> => {
   if (!isPassword(password)) return []
-  const composed = bytesOf(normalForm(password))
+  const composed = passwordBytes(normalForm(password))
   if (composed === undefined) return []
   const others = new Set([password, password.normalize('NFC'), password.normalize('NFD')])
   others.delete(normalForm(password))
-  return [composed, ...[...others].flatMap((other) => bytesOf(other) ?? [])]
+  return [composed, ...[...others].flatMap((other) => passwordBytes(other) ?? [])]
 }
 
-const bytesOf = (password: string): Buffer | undefined => {
+const passwordBytes = (password: string): Buffer | undefined => {
   // Otherwise two passwords would be equal. A Buffer replaces a lone surrogate. The HMAC of scrypt appends NUL to a short
   // password (RFC 2104 §2). bcrypt repeats a password, with NUL in between
   if (!password.isWellFormed() || password.includes('\0')) return undefined
   const bytes = Buffer.from(password)
-  return bytes.length > 0 && bytes.length <= MAX_BYTES ? bytes : undefined
+  return bytes.length > 0 && bytes.length <= MAX_PASSWORD_BYTES ? bytes : undefined
 }
 
 const needs = (algorithm: string, fix: string): TypeError =>
   new TypeError(`verify(stored, password): stored was hashed by ${algorithm}; ${fix}`)
 
-const keyOf = async (method: Method, password: Buffer, salt: Buffer, length: number): Promise<Buffer> => {
+const derivedKey = async (method: Method, password: Buffer, salt: Buffer, length: number): Promise<Buffer> => {
   if (method._tag === 'scrypt') return timed(workOf(method), () => scrypt(password, salt, method.cost, length))
   const derive = await argon2()
   if (derive === undefined) throw needs('Argon2id', 'npm install @node-rs/argon2, or run Node 24.7 or later')
@@ -153,7 +150,7 @@ const keyOf = async (method: Method, password: Buffer, salt: Buffer, length: num
 const hashed = async (password: Buffer): Promise<StoredPassword> => {
   const method = (await argon2()) === undefined ? scryptToday : argon2Today
   const salt = crypto.randomBytes(SALT_BYTES)
-  return { ...method, salt, key: await keyOf(method, password, salt, KEY_BYTES) }
+  return { ...method, salt, key: await derivedKey(method, password, salt, KEY_BYTES) }
 }
 
 /**
@@ -172,13 +169,13 @@ const hashed = async (password: Buffer): Promise<StoredPassword> => {
  * assert(await verify(stored, 'correct horse battery staple'))
  */
 export const hash = async (password: string): Promise<string> => {
-  const [bytes] = formsOf(password)
+  const [bytes] = unicodeForms(password)
   if (bytes === undefined) {
     throw new RangeError(
-      `hash(password): a password must be well-formed Unicode of 1 to ${MAX_BYTES} bytes, without NUL`,
+      `hash(password): a password must be well-formed Unicode of 1 to ${MAX_PASSWORD_BYTES} bytes, without NUL`,
     )
   }
-  return print(await shared().line(() => hashed(bytes)))
+  return printPassword(await sharedState().line(() => hashed(bytes)))
 }
 
 /**
@@ -205,15 +202,15 @@ export const hash = async (password: string): Promise<string> => {
  * })
  */
 export const verify = async (stored: string | null | undefined, password: string): Promise<boolean> => {
-  const forms = formsOf(password)
+  const forms = unicodeForms(password)
   if (forms.length === 0) return false
   // Some applications store an empty string for users who have no password
-  const parsed = stored === undefined || stored === null || stored === '' ? undefined : readable(stored)
-  const { line, large } = shared()
+  const parsed = stored === undefined || stored === null || stored === '' ? undefined : readableHash(stored)
+  const { line, large } = sharedState()
   const verified = async (): Promise<boolean> => {
     for (const [at, bytes] of forms.entries()) {
       if (!(await verifiedBytes(parsed, bytes))) continue
-      if (at > 0 && typeof stored === 'string') shared().otherForms.set(stored, fromNow(true))
+      if (at > 0 && typeof stored === 'string') sharedState().otherForms.set(stored, fromNow(true))
       return true
     }
     return false
@@ -227,7 +224,7 @@ const verifiedBytes = async (parsed: StoredPassword | undefined, bytes: Buffer):
   return (await matches(parsed, bytes)) || completed(parsed, bytes)
 }
 
-const readable = (stored: unknown): StoredPassword | undefined => {
+const readableHash = (stored: unknown): StoredPassword | undefined => {
   if (typeof stored !== 'string')
     throw new TypeError('verify(stored, password): stored must be a string; is hash(...) awaited?')
   const parsed = parse(stored)
@@ -254,11 +251,11 @@ const warnOfForm = (stored: string): void => {
 
 const matches = async (stored: StoredPassword, password: Buffer): Promise<boolean> => {
   if (stored._tag === 'bcrypt') {
-    const verifyBcrypt = await (shared().bcrypt ??= findBcrypt())
+    const verifyBcrypt = await (sharedState().bcrypt ??= findBcrypt())
     if (verifyBcrypt === undefined) throw needs('bcrypt', 'npm install @node-rs/bcrypt')
     return timed(workOf(stored), () => verifyBcrypt(password, stored.text))
   }
-  return crypto.timingSafeEqual(await keyOf(stored, password, stored.salt, stored.key.length), stored.key)
+  return crypto.timingSafeEqual(await derivedKey(stored, password, stored.salt, stored.key.length), stored.key)
 }
 
 // `parse` bounds the costs, and an application has few kinds of hashes
@@ -278,7 +275,7 @@ const stopwatch = (): (() => number) => {
 
 /** Does some work, and notes the least time that this kind of work ever took: more was work of others. */
 const timed = async <A>(work: string, run: () => Promise<A>): Promise<A> => {
-  const { durations } = shared()
+  const { durations } = sharedState()
   const elapsed = stopwatch()
   const done = await run()
   const before = durations.get(work)
@@ -294,7 +291,7 @@ const unitCost = { ln: 12, r: 8, p: 1 }
 const noSalt = Buffer.alloc(SALT_BYTES)
 const MEASURED = 3
 // In milliseconds. One user whose hash takes seconds must not make each wrong password take seconds
-const MOST = 3000
+const MAX_DURATION = 3000
 
 /**
  * Does what a cheaper kind of hash lacks to the costliest.
@@ -305,8 +302,8 @@ const MOST = 3000
  * user's password takes a hash of today first.
  */
 const completed = async (stored: StoredPassword, password: Buffer): Promise<false> => {
-  const all = shared()
-  const costliest = Math.min(MOST, Math.max(...all.durations.values()))
+  const all = sharedState()
+  const costliest = Math.min(MAX_DURATION, Math.max(...all.durations.values()))
   const lack = costliest - (all.durations.get(workOf(stored)) ?? 0)
   if (lack <= 0) return false
   all.unit ??= await measuredUnit(password)
@@ -320,7 +317,7 @@ const completed = async (stored: StoredPassword, password: Buffer): Promise<fals
 }
 
 const measuredUnit = async (password: Buffer): Promise<number> => {
-  let least: number = MOST
+  let least: number = MAX_DURATION
   for (let at = 0; at < MEASURED; at++) {
     const elapsed = stopwatch()
     await scrypt(password, noSalt, unitCost, KEY_BYTES)
@@ -347,7 +344,7 @@ const measuredUnit = async (password: Buffer): Promise<number> => {
  */
 export const needsRehash = (stored: string): boolean => {
   const parsed = typeof stored === 'string' ? parse(stored) : undefined
-  if (parsed === undefined || !isEnough(parsed) || shared().otherForms.get(stored) === true) return true
+  if (parsed === undefined || !isEnough(parsed) || sharedState().otherForms.get(stored) === true) return true
   // Before the first hash it is unknown whether Argon2id works. Then one hash too many may be made
-  return parsed._tag === 'scrypt' && shared().hasArgon2 !== false
+  return parsed._tag === 'scrypt' && sharedState().hasArgon2 !== false
 }

@@ -45,7 +45,6 @@ const checks: Checks<BearerOptions> = {
   dpop: is.unchecked,
 }
 
-/** The check of the option `bearer`. */
 export const bearerLike: Check = (where, value) => {
   // Safe: anything but an object is refused
   if (typeof value !== 'boolean') checkOptions(where, value as BearerOptions, checks)
@@ -54,13 +53,13 @@ export const bearerLike: Check = (where, value) => {
 const HINTS = 10_000
 
 // In seconds: the clocks of phones differ
-const TOLERANCE = 5
+const PROOF_TOLERANCE = 5
 
 /** Makes the tokens of an application; `undefined` if it has none. Throws a TypeError for options of `dpop` that cannot work. */
 export const bearerOf = (application: string, given: boolean | BearerOptions | undefined): Bearer | undefined => {
   if (given === undefined || given === false) return undefined
   const { prefix = 'kwa', dpop }: BearerOptions = given === true ? {} : given
-  const made = dpop && dpopOf(dpop, TOLERANCE, 'sessions(app, { bearer: { dpop: { ... } } })')
+  const made = dpop && dpopOf(dpop, PROOF_TOLERANCE, 'sessions(app, { bearer: { dpop: { ... } } })')
   return {
     scheme: made === undefined ? 'Bearer' : 'DPoP',
     parameters: made?.parameters ?? {},
@@ -73,36 +72,34 @@ export const bearerOf = (application: string, given: boolean | BearerOptions | u
 }
 
 const RANDOM = 43
-const CHECKSUM = 6
+const CHECKSUM_LENGTH = 6
 
 const checksumOf = ({ application }: Bearer, text: string): string =>
-  digest(`koa-with-auth/bearer\n${application}\n${text}`).slice(0, CHECKSUM)
+  digest(`koa-with-auth/bearer\n${application}\n${text}`).slice(0, CHECKSUM_LENGTH)
 
-/** A new token. */
 export const newToken = (self: Bearer): string => {
   const text = self.start + randomId()
   return text + checksumOf(self, text)
 }
 
 // The length first, because the string may be thousands of characters long
-const isToken = (self: Bearer, text: string): boolean => {
-  if (text.length !== self.start.length + RANDOM + CHECKSUM || !text.startsWith(self.start)) return false
-  const end = text.length - CHECKSUM
+const isOwnToken = (self: Bearer, text: string): boolean => {
+  if (text.length !== self.start.length + RANDOM + CHECKSUM_LENGTH || !text.startsWith(self.start)) return false
+  const end = text.length - CHECKSUM_LENGTH
   return constantTimeEqual(text.slice(end), checksumOf(self, text.slice(0, end)))
 }
 
-const field = fromHeader('Authorization')
+const authorizationField = fromHeader('Authorization')
 
 /** What a 401 says of the tokens; `isSent`: one was sent, which was refused (RFC 6750 §3.1). */
-export const challengeOf = ({ scheme, parameters }: Bearer, isSent: boolean): Challenge =>
+export const bearerChallengeOf = ({ scheme, parameters }: Bearer, isSent: boolean): Challenge =>
   make(scheme, { ...parameters, ...(isSent && { error: 'invalid_token' }) })
 
-/** Another scheme than that of tokens. */
 export const ANOTHER_SCHEME = 'another scheme'
 
 /** The token of a request: `''` for a wrong one; `undefined` without the field `Authorization`. */
 export const tokenIn = (self: Bearer, request: Request): string | undefined => {
-  const sent = field(request)
+  const sent = authorizationField(request)
   if (O.isNone(sent)) return undefined
   const start = `${self.scheme} `
   if (typeof sent.value !== 'string') return ''
@@ -110,5 +107,5 @@ export const tokenIn = (self: Bearer, request: Request): string | undefined => {
     return sent.value.toLowerCase() === self.scheme.toLowerCase() ? '' : ANOTHER_SCHEME
   }
   const token = sent.value.slice(start.length).replace(/^ +/, '')
-  return isToken(self, token) ? token : ''
+  return isOwnToken(self, token) ? token : ''
 }

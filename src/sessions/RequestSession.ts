@@ -15,7 +15,7 @@ import type { Proof } from '../core/Proof.js'
 import type { Sent } from '../core/RequestFields.js'
 import { randomId } from '../crypto/secrets.js'
 import { rightsByFlags, type Rights, type SessionSource } from '../kinds/sessionUser.js'
-import { ANOTHER_SCHEME, challengeOf, tokenIn, type Bearer } from './Bearer.js'
+import { ANOTHER_SCHEME, bearerChallengeOf, tokenIn, type Bearer } from './Bearer.js'
 import { endFor, endForwarded, forward, sessionOver, type SessionEnds } from './SessionEnds.js'
 import { lockAge, type CookieRead, type SealedCookie } from './SessionCookie.js'
 import { sessionKey, type Hint } from './SessionRecords.js'
@@ -98,7 +98,7 @@ export class RequestSession implements SessionSource {
     this.isTokenWrong = sent === ''
     this.token = sent === ANOTHER_SCHEME ? '' : sent
     const exchange = exchangeOf(ctx)
-    if (bearer) exchange.carrier = () => challengeOf(bearer, sent !== undefined && sent !== ANOTHER_SCHEME)
+    if (bearer) exchange.carrier = () => bearerChallengeOf(bearer, sent !== undefined && sent !== ANOTHER_SCHEME)
     if (this.token) exchange.isByToken = true
     this.sendsCookie = this.token === undefined
     if (this.token !== undefined) return this.token

@@ -64,21 +64,17 @@ export const sessionCookieOf = (
   return { name, domain }
 }
 
-/** What a request has as the cookie. */
 export interface CookieRead {
-  /** What the client sent, genuine or not. */
   readonly sent: O.Option<Sent>
   /** The id of a session, which this application gave out; `''` without one. */
   readonly id: string
   /** Who was signed in when it was given out, encrypted; `''` if it does not say. */
   readonly hidden: string
-  /** What sealed it. */
   readonly sealing: Sealing | undefined
   /** Whether it is to be given out anew, because an older key sealed it. */
   readonly isOld: boolean
 }
 
-/** Puts ids into the cookie, and reads them. */
 export interface SealedCookie {
   readonly read: (ctx: Context) => CookieRead
   readonly hintOf: (read: CookieRead) => Hint | undefined
@@ -95,9 +91,9 @@ const USER = '.'
 // Characters in base64url, 132 bits
 const MAC = 22
 // A longer name would make the cookie too long, so its stamp is read after the session
-const MAX_BYTES = 128
+const MAX_HINT_BYTES = 128
 // Users of cookies that came last
-const REMEMBERED = 10_000
+const MAX_HINTS = 10_000
 
 /** What seals: a MAC over what is encrypted, by keys of their own. */
 interface Sealing extends ReturnType<typeof hiding> {
@@ -111,7 +107,7 @@ const sealingBy = (root: Buffer, application: string): Sealing => ({
   ...hiding(root),
   application,
   mac: macBy(derive(root, 'mac')),
-  hints: memory<Hint>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' }),
+  hints: memory<Hint>({ size: MAX_HINTS, maxAge: Infinity, dropsFirst: 'oldest' }),
 })
 
 const inApplication = (application: string, text: string): string => `${application}\n${text}`
@@ -135,7 +131,6 @@ const PURPOSE = 'koa-with-auth/sessions/cookie'
 // The Keygrip also signs other texts
 const inKeygrip = (application: string, text: string): string => `${PURPOSE}\n${inApplication(application, text)}`
 
-/** A cookie of an application, as its functions need it. */
 interface Sealer {
   readonly cookieName: string
   readonly application: string
@@ -174,13 +169,13 @@ const opened = (self: Sealer, sent: CookieRead['sent'], value: string): CookieRe
   const end = value.indexOf('.', at)
   if (at < 0 || end < 0) return undefined
   const all = self.sealings()
-  const key = keyOf(self, all, value.slice(0, end), value.slice(end + 1))
+  const key = sealingKeyAt(self, all, value.slice(0, end), value.slice(end + 1))
   if (key < 0) return undefined
   return { sent, id: value.slice(0, at), hidden: value.slice(at + 1, end), sealing: all[key], isOld: key > 0 }
 }
 
 // The place of the key that sealed a string
-const keyOf = (self: Sealer, all: ReturnType<Sealer['sealings']>, text: string, sent: string): number => {
+const sealingKeyAt = (self: Sealer, all: ReturnType<Sealer['sealings']>, text: string, sent: string): number => {
   const now = self.keys()
   if (isSigner(now)) return ['first', 'older'].indexOf(signedBy(now, inKeygrip(self.application, text), sent))
   for (let key = 0; key < all.length; key++) {
@@ -193,7 +188,7 @@ const keyOf = (self: Sealer, all: ReturnType<Sealer['sealings']>, text: string, 
 const giveCookie = (self: Sealer, ctx: Context, id: string, signer: Signer | undefined, options: SetOption): void => {
   const [sealing] = self.sealings()
   if (sealing === undefined) throw new TypeError(keysFix)
-  const isHidden = signer !== undefined && Buffer.byteLength(signer.user) <= MAX_BYTES
+  const isHidden = signer !== undefined && Buffer.byteLength(signer.user) <= MAX_HINT_BYTES
   const hidden = isHidden ? hiddenIn(sealing, id, signer) : ''
   const text = `${id}${SEAL}${hidden}`
   const now = self.keys()
@@ -204,7 +199,6 @@ const giveCookie = (self: Sealer, ctx: Context, id: string, signer: Signer | und
 const hiddenIn = (sealing: Sealing, id: string, { user, listed = '' }: Signer): string =>
   sealing.hide(`${listed}${USER}${user}`, inApplication(sealing.application, id))
 
-/** What the application says about the sites that may use its sessions. */
 interface SameSite {
   readonly sameSite: 'lax' | 'strict' | 'none'
   readonly partitioned: boolean
@@ -280,7 +274,7 @@ const maxAgeFix =
   'ctx.session.maxAge does not decide how long a session lasts; write logIn(ctx, user, { idle, absolute }) for one sign-in, or sessions(app, { idle, absolute }) for all'
 
 /** koa-session and its cookies read these even if they are not given: then from a polluted prototype (D-S12). */
-export const unpolluted = {
+export const koaSessionDefaults = {
   ContextStore: undefined,
   valid: undefined,
   beforeSave: undefined,
@@ -294,5 +288,4 @@ export const unpolluted = {
 const insecure =
   'sessions(app, { https: false }): the cookie is never Secure, so it can travel unencrypted; leave https out where browsers use https'
 
-/** Warns of `https: false`. */
 export const warnOfHttp = (): void => process.emitWarning(insecure, 'SessionWarning')

@@ -15,7 +15,6 @@ import { detailsOf, type SignIn } from './SignIn.js'
 import { endElsewhere, isListed, type SignInList } from './SignInList.js'
 import { inTime, parsed } from './StoredSession.js'
 
-/** The ends of the sign-ins of an application. */
 export interface SessionEnds extends SessionRecords {
   readonly list: SignInList | undefined
   readonly tell: Tell
@@ -25,7 +24,6 @@ export interface SessionEnds extends SessionRecords {
   readonly stamped: Memory<{ readonly stamp: string; readonly at: number }>
 }
 
-/** Makes the ends of an application. */
 export const sessionEnds = (options: Omit<SessionEnds, 'over' | 'stamped'>): SessionEnds => {
   const kept = { size: 10_000, maxAge: Infinity, dropsFirst: 'oldest' } as const
   return { ...options, over: memory(kept), stamped: memory(kept) }
@@ -45,7 +43,6 @@ class SessionEnd extends End {
     this.id = id
   }
 
-  /** The key under which the store knows the session. */
   get key(): string {
     return this.isKey ? this.id : sessionKey(this.id)
   }
@@ -59,7 +56,7 @@ class SessionEnd extends End {
   }
 
   override get before(): EndCause | undefined {
-    return isOver(this.owner, this) ? 'signed out' : undefined
+    return isEndedHere(this.owner, this) ? 'signed out' : undefined
   }
 
   override ask(isHint: boolean): Promise<EndCause | number> {
@@ -82,7 +79,7 @@ const entryOf = ({ name }: SessionEnds, signIn: SignIn): string | undefined => {
   return listed === undefined ? undefined : entryKey(name, signIn.id, listed)
 }
 
-const isOver = (self: SessionEnds, { key, signIn }: SessionEnd): boolean => {
+const isEndedHere = (self: SessionEnds, { key, signIn }: SessionEnd): boolean => {
   const entry = entryOf(self, signIn)
   const all = self.stamped.get(signIn.id)
   return (
@@ -93,7 +90,7 @@ const isOver = (self: SessionEnds, { key, signIn }: SessionEnd): boolean => {
   )
 }
 
-interface Found {
+interface FoundSession {
   readonly text: string | undefined
   /** Whether another process is giving the session a new id. */
   readonly isRotating: boolean
@@ -102,7 +99,7 @@ interface Found {
 }
 
 // One question, and one more for each rotation since
-const find = async (self: SessionEnds, end: SessionEnd): Promise<Found> => {
+const findRotated = async (self: SessionEnds, end: SessionEnd): Promise<FoundSession> => {
   const { signIn } = end
   const about = [stampKey(self.name, signIn.id), entryOf(self, signIn)].filter((key) => key !== undefined)
   for (let at = -Infinity; ;) {
@@ -122,7 +119,7 @@ const look = async (self: SessionEnds, end: SessionEnd, gone: EndCause): Promise
   const { signIn } = end
   const last = lastOf(self, signIn)
   if (Date.now() >= last) return 'expired'
-  const { text, isRotating, stamp, entry } = await find(self, end)
+  const { text, isRotating, stamp, entry } = await findRotated(self, end)
   if (isRotating) return Math.min(last, Date.now() + SOON)
   const data = text === undefined ? undefined : parsed(text)
   const auth: unknown = data?.['auth']
@@ -136,7 +133,7 @@ const look = async (self: SessionEnds, end: SessionEnd, gone: EndCause): Promise
   return Math.min(last, typeof expires === 'number' ? expires : Infinity)
 }
 
-const endsOf = (self: SessionEnds, user: string): ReadonlyArray<SessionEnd> =>
+const endsOfUser = (self: SessionEnds, user: string): ReadonlyArray<SessionEnd> =>
   ends()
     .of(userDigest(self.name, user))
     .filter((end): end is SessionEnd => end instanceof SessionEnd && end.owner === self)
@@ -167,7 +164,7 @@ export const forward = async (self: SessionEnds, id: string, nextId: string, sig
     if (found === undefined || Date.now() - found.since < RENEWING) return false
     from = found.next
   }
-  for (const end of endsOf(self, user)) {
+  for (const end of endsOfUser(self, user)) {
     if (end.key !== key) continue
     end.id = nextId
     end.isKey = false

@@ -12,38 +12,32 @@
  * A session is valid only while its user has the stamp that the session carries. So a store that loses a stamp signs the user out, and
  * never in. A store gets digests of ids, never an id, so a reader of the database can take no session over.
  */
-import { ownFields } from '../core/data.js'
+import { jsonFields } from '../core/data.js'
 import { digest, randomId } from '../crypto/secrets.js'
 import type { Store } from '../stores/Store.js'
 import { StoreUnavailable } from '../stores/within.js'
 
 /** The store of an application's sessions, and how long they last. All times are in milliseconds. */
 export interface SessionRecords {
-  /** The application's name. */
   readonly name: string
   /** With its time limit. */
   readonly store: Store
   readonly idle: number
   /** How long a sign-in lasts, and how long an ended session is known as ended. */
   readonly absolute: number
-  /** The longest time that any session can last. */
   readonly longest: number
 }
 
 /** How many times longer than usual a session may last: revocation stamps are kept that long. */
 export const STAMP_LIFETIMES = 10
 
-/** The key of a session. */
 export const sessionKey = (id: string): string => `koa-with-auth/session/${digest(id)}`
 
-/** The key of the revocation stamp of a user of an application. */
 export const stampKey = (name: string, user: string): string =>
   `koa-with-auth/stamp/${digest(JSON.stringify([name, user]))}`
 
-/** The key of the forwarding entry of a session that had this key. */
 export const forwardKey = (key: string): string => `koa-with-auth/forward/${digest(key)}`
 
-/** The key of an entry in the list of a user of an application. */
 export const entryKey = (name: string, user: string, id: string): string =>
   `koa-with-auth/sign-in/${digest(JSON.stringify([name, user, id]))}`
 
@@ -53,7 +47,6 @@ export interface Hint {
   /** The id of its entry in the list; `''` without one. */
   readonly listed: string
   readonly stampKey: string
-  /** The key of the entry in the list; left out if the sign-in has none. */
   readonly entryKey: string | undefined
 }
 
@@ -63,7 +56,6 @@ export interface Signer {
   readonly listed: string | undefined
 }
 
-/** What to look up for a sign-in of an application. */
 export const hintFor = (application: string, { user, listed = '' }: Signer): Hint => ({
   user,
   listed,
@@ -71,7 +63,6 @@ export const hintFor = (application: string, { user, listed = '' }: Signer): Hin
   entryKey: listed === '' ? undefined : entryKey(application, user, listed),
 })
 
-/** The text of one key. */
 export const textAt = async ({ store }: Pick<SessionRecords, 'store'>, key: string): Promise<string | undefined> =>
   (await store.get([key]))[0]
 
@@ -82,14 +73,14 @@ const stampOf = (self: SessionRecords, user: string): Promise<string | undefined
 const stampLifetime = ({ absolute, longest }: SessionRecords): number => longest + absolute
 
 // So many others would have to change the same stamp at once
-const TRIES = 20
+const STAMP_TRIES = 20
 const unsettled = 'the session store keeps no revocation stamp: it neither inserts nor updates it'
 
 /** The stamp for a session of a user that begins now, which is made if there is none. Rejects in an outage. */
 export const stampFor = async (self: SessionRecords, user: string): Promise<string> => {
   const key = stampKey(self.name, user)
   const lifetime = stampLifetime(self)
-  for (let tries = 0; tries < TRIES; tries++) {
+  for (let tries = 0; tries < STAMP_TRIES; tries++) {
     const stamp = await textAt(self, key)
     const next = stamp ?? randomId(16)
     const isKept =
@@ -110,7 +101,7 @@ export const stampNow = async (self: SessionRecords, user: string): Promise<stri
 export const replaceStamp = async (self: SessionRecords, user: string): Promise<string> => {
   const key = stampKey(self.name, user)
   const lifetime = stampLifetime(self)
-  for (let tries = 0; tries < TRIES; tries++) {
+  for (let tries = 0; tries < STAMP_TRIES; tries++) {
     const stamp = randomId(16)
     if (await self.store.update(key, stamp, lifetime)) return stamp
     // also without a stamp there may be a second factor that waits
@@ -138,11 +129,4 @@ export const forwardIn = (text: string | undefined): Forward | undefined => {
 }
 
 /** The fields of a JSON object, without inherited ones; none for any other text. */
-export const fieldsIn = (text: string | undefined): Readonly<Record<string, unknown>> => {
-  try {
-    const read: unknown = text === undefined ? undefined : JSON.parse(text)
-    return typeof read === 'object' && read !== null ? ownFields(read) : {}
-  } catch {
-    return {}
-  }
-}
+export const fieldsIn = (text = ''): Readonly<Record<string, unknown>> => jsonFields(text) ?? {}

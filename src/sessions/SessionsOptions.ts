@@ -104,10 +104,37 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
   readonly texts?: Readonly<Record<string, PageTexts>> | undefined
 }
 
+// --- the options that cannot be left out, depending on the users of the application
+
+type Flag = boolean | null | undefined
+
+// The type of a field in each member of a union of users
+type FieldOf<U, K extends PropertyKey> = U extends unknown ? (K extends keyof U ? U[K] : undefined) : never
+
+type Unless<Holds, Option> = Holds extends true ? unknown : Option
+
+type Is<A, B> = [A] extends [B] ? true : false
+
+/**
+ * What the options must also have, depending on what `loadUser` loads: `identify` for users without a `username`, and a
+ * function for each flag that is not a boolean.
+ */
+export type NeedsOf<R> = NeedsAsInferred<[R][R extends unknown ? 0 : never]>
+
+type NeedsAsInferred<R> = unknown extends PrincipalFromAnswer<R> ? unknown : Needs<PrincipalFromAnswer<R>>
+
+type Needs<U> = Unless<Is<U, object>, { readonly loadUser: (...args: never[]) => 'loadUser loads an object' }> &
+  Unless<Is<FieldOf<U, 'username'>, string>, { readonly identify: (user: U) => string }> &
+  Unless<Is<FieldOf<U, 'isActive'>, Flag>, { readonly isActive: (user: U) => boolean }> &
+  Unless<Is<FieldOf<U, 'isStaff'>, Flag>, { readonly isStaff: (user: U) => boolean }> &
+  Unless<Is<FieldOf<U, 'isSuperuser'>, Flag>, { readonly isSuperuser: (user: U) => boolean }>
+
+// --- their checks
+
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-const listed: Check = (where, value) => {
+const listOption: Check = (where, value) => {
   if (typeof value === 'boolean') return
   // Safe: anything but an object is refused
   checkOptions(where, value as object, { label: is.hook(1) })
@@ -130,7 +157,7 @@ const checks: Checks<SessionsOptions<unknown>> = {
   maxLength: is.maybe(is.positive),
   origin: is.maybe(originLike),
   persistent: is.maybe(is.flag),
-  list: is.maybe(listed),
+  list: is.maybe(listOption),
   bearer: is.maybe(bearerLike),
   signals: is.maybe(signalsLike),
   pages: is.maybe(is.hook(2)),
@@ -158,13 +185,13 @@ const defaultStore = (isProduction: boolean): Store => {
 }
 
 /** Checks the application and the options. Throws a TypeError for what is weak, or cannot work. */
-export const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>) => {
+export const checkSessionsOptions = <R>(app: Koa, options: SessionsOptions<R>) => {
   if (typeof app !== 'object' || app === null || typeof app.callback !== 'function') {
     throw new TypeError('sessions(app, options): app must be a Koa application, not a router or an apiApp')
   }
   const given = checkOptions('sessions(app, options)', options, checks)
   const isProduction = app.env === 'production'
-  const { loadUser, identify = usernameOf, name, https = isProduction || undefined } = given
+  const { identify = usernameOf, name, https = isProduction || undefined } = given
   const cookie = sessionCookieOf(given.cookieName, given.domain, https)
   const { idle = 24 * HOUR, absolute = 7 * 24 * HOUR, timeout = 2000, maxLength = 16_384 } = given
   if (idle > absolute) throw new TypeError('sessions(app, { idle, absolute }): idle must not be longer than absolute')
@@ -173,34 +200,22 @@ export const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>) => {
   const strength = strengthOf(app.keys)
   if (strength === 'weak') throw new TypeError(`sessions(app): ${keysFix}`)
   if (strength === 'older short') warnOfShortKey(app)
-  const store = given.store ?? defaultStore(isProduction)
   if (https === false) warnOfHttp()
   if (isProduction) warnOfIdle('sessions(app, { idle })', idle)
   const named = name ?? programName(isProduction)
   return {
-    loadUser,
+    ...given,
     identify,
     // users without `identify` are known by their `username`
     needsUsername: given.identify === undefined,
     rights: rightsFrom('sessions(app, { ... })', given),
     name: named,
-    store,
-    idle,
-    absolute,
-    timeout,
-    https,
-    cookie,
-    sameSite,
-    partitioned,
-    maxLength,
-    origin: given.origin,
+    store: given.store ?? defaultStore(isProduction),
+    ...{ idle, absolute, timeout, https, cookie, sameSite, partitioned, maxLength, isProduction },
     persistent: given.persistent ?? true,
-    isProduction,
     list: given.list !== undefined && given.list !== false,
     bearer: bearerOf(named, given.bearer),
-    signals: given.signals,
     label: typeof given.list === 'object' ? given.list.label : undefined,
-    pages: given.pages,
     texts: { ...given.texts },
   }
 }

@@ -20,7 +20,7 @@ import { sessionField } from '../kinds/plainSession.js'
 import { signInDigestsOf } from '../kinds/sessionUser.js'
 
 // Sessions of which something is remembered
-const REMEMBERED = 1000
+const MAX_ENDED = 1000
 
 /** Who signed in, and when; `at` is in milliseconds since 1970. */
 export interface SignIn {
@@ -153,7 +153,7 @@ interface VerifiedText extends Verified {
  * record is not verified again. A Keygrip may change inside, so it is asked each time.
  */
 export const verifier = () => {
-  const before = memory<VerifiedText>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'least recently used' })
+  const before = memory<VerifiedText>({ size: MAX_ENDED, maxAge: Infinity, dropsFirst: 'least recently used' })
   return ({ key, text }: SessionText, session: object, binding: SignInBinding): Verified | undefined => {
     const known = before.get(key)
     if (known !== undefined && known.text === text && areThese(binding.keys, known.keys)) return known
@@ -182,7 +182,7 @@ const boundText = ({ id, at, stamp, details }: SignIn, { name, sessionId }: Sign
   ])
 
 /** A sign-in of one session, as a request knows it. */
-interface Known {
+interface KnownSignIn {
   readonly user: string
   /** Whether it was made in this request, and is not reported yet. */
   readonly isNew: boolean
@@ -193,18 +193,16 @@ interface Known {
 export class SignInReports {
   readonly #application: string
   // Sessions whose end was reported already. Clients keep sending their cookies
-  readonly #ended = memory<true>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' })
+  readonly #ended = memory<true>({ size: MAX_ENDED, maxAge: Infinity, dropsFirst: 'oldest' })
 
   constructor(application: string) {
     this.#application = application
   }
 
-  /** The digests of a sign-in. */
   digestsOf(sessionId: string, user: string): SessionDigest {
     return Object.freeze({ user: userDigest(this.#application, user), session: digestOfSession(sessionId) })
   }
 
-  /** A user has signed in. */
   signedIn(sessionId: string, user: string, names: Names): void {
     const application = this.#application
     report('signed-in')(() => ({ application, ...this.digestsOf(sessionId, user), ...names }))
@@ -242,7 +240,7 @@ export class SignInReports {
 /** The reports of one request, which knows its sessions by their ids. */
 class RequestReports {
   readonly #all: SignInReports
-  readonly #known = new Map<string, Known>()
+  readonly #known = new Map<string, KnownSignIn>()
 
   constructor(all: SignInReports) {
     this.#all = all

@@ -12,7 +12,6 @@ import type { GrantKeepers } from './grants.js'
 import type { Origin } from './Origin.js'
 import { detailsOf, proofsIn, type ListedSession, type SignIn } from './SignIn.js'
 
-/** The list of an application. */
 export interface SignInList extends SessionRecords {
   /** Is called when a sign-in was ended from elsewhere. `session`: its digest in records, if it is known. */
   readonly ended: (user: string, id: string, session: string | undefined) => void
@@ -20,7 +19,6 @@ export interface SignInList extends SessionRecords {
   readonly endGrants: (user: string, id: string) => Promise<void>
 }
 
-/** An entry, as the store has it. */
 interface Entry {
   readonly user: string
   readonly id: string
@@ -44,10 +42,10 @@ const sidDigest = (issuer: string | undefined, sid: string): string => digest(JS
 const sidsOf = (signIn: SignIn): ReadonlyArray<string> =>
   proofsIn(signIn).flatMap(({ issuer, sid }) => (sid === undefined ? [] : [sidDigest(issuer, sid)]))
 
-const methodsOf = (signIn: SignIn): ReadonlyArray<string> => proofsIn(signIn).map(({ method }) => method)
+const proofMethods = (signIn: SignIn): ReadonlyArray<string> => proofsIn(signIn).map(({ method }) => method)
 
 // The members of both sets are keys of entries
-const setOf = ({ name }: SignInList, user: string): string =>
+const entriesOfUser = ({ name }: SignInList, user: string): string =>
   `koa-with-auth/sign-ins/${digest(JSON.stringify([name, user]))}`
 
 // A provider can name a session without its user
@@ -62,14 +60,14 @@ const restOf = (self: SignInList, signIn: SignIn): number => Math.min(HOUR, idle
 // A session that is used is prolonged before its entry, so the entry lasts longer
 const lifetimeOf = (self: SignInList, signIn: SignIn): number => idleOf(self, signIn) + restOf(self, signIn)
 
-const textOf = (signIn: SignIn, id: string, { session, kind }: Pick<Entry, 'session' | 'kind'>): string => {
+const entryText = (signIn: SignIn, id: string, { session, kind }: Pick<Entry, 'session' | 'kind'>): string => {
   const sids = sidsOf(signIn)
   const entry: Entry = {
     user: signIn.id,
     id,
     at: signIn.at,
     seen: Date.now(),
-    methods: methodsOf(signIn),
+    methods: proofMethods(signIn),
     stamp: signIn.stamp,
     label: detailsOf(signIn).label,
     kind,
@@ -86,14 +84,14 @@ const entryIn = (text: string | undefined): Entry | undefined => {
   const carrier: Entry['kind'] = kind === 'bearer' ? 'bearer' : undefined
   const further = {
     kind: carrier,
-    label: textIn(label),
-    session: textIn(session),
+    label: ifText(label),
+    session: ifText(session),
     sids: areTexts(sids) ? sids : undefined,
   }
   return { user, id, at, seen, methods, stamp, ...further }
 }
 
-const textIn = (u: unknown): string | undefined => (typeof u === 'string' ? u : undefined)
+const ifText = (u: unknown): string | undefined => (typeof u === 'string' ? u : undefined)
 
 const areTexts = (u: unknown): u is ReadonlyArray<string> =>
   Array.isArray(u) && u.every((one: unknown) => typeof one === 'string')
@@ -114,8 +112,8 @@ export const enlist = async (
   const { listed: id } = detailsOf(signIn)
   if (id === undefined) return
   const key = entryKey(self.name, signIn.id, id)
-  await self.store.insert(key, textOf(signIn, id, { session, kind }), lifetimeOf(self, signIn))
-  await self.store.add(setOf(self, signIn.id), key, self.longest)
+  await self.store.insert(key, entryText(signIn, id, { session, kind }), lifetimeOf(self, signIn))
+  await self.store.add(entriesOfUser(self, signIn.id), key, self.longest)
   await enlistAt(self, signIn, key)
 }
 
@@ -137,7 +135,7 @@ export const isListed = (
   const session = given ?? entry.session
   const isSame =
     session === entry.session &&
-    methodsOf(signIn).join() === entry.methods.join() &&
+    proofMethods(signIn).join() === entry.methods.join() &&
     sidsOf(signIn).join() === (entry.sids ?? []).join()
   return (isCurrent && isSame) || renewed(self, signIn, { ...entry, session })
 }
@@ -145,7 +143,7 @@ export const isListed = (
 const renewed = async (self: SignInList, signIn: SignIn, { id, sids, ...entry }: Entry) => {
   const key = entryKey(self.name, signIn.id, id)
   await enlistAt(self, signIn, key, sids)
-  return self.store.update(key, textOf(signIn, id, entry), lifetimeOf(self, signIn))
+  return self.store.update(key, entryText(signIn, id, entry), lifetimeOf(self, signIn))
 }
 
 /** Writes the entry of a sign-in again whose proofs have changed; `false` if it was ended. Rejects in an outage. */
@@ -182,17 +180,17 @@ export const endAtProvider = async (
   sid: string,
 ): Promise<void> => {
   const wanted = sidDigest(issuer, sid)
-  const keys = await self.store.members(user === undefined ? setAt(self, wanted) : setOf(self, user))
+  const keys = await self.store.members(user === undefined ? setAt(self, wanted) : entriesOfUser(self, user))
   for (const key of keys) await endEntry(self, key, ({ sids }) => sids?.includes(wanted) === true)
 }
 
 /** The sessions of a user; the newest sign-in first. Rejects in an outage. */
-export const listOf = async (
+export const listedSessions = async (
   self: SignInList,
   user: string,
   current: string | undefined,
 ): Promise<ReadonlyArray<ListedSession>> => {
-  const keys = await self.store.members(setOf(self, user))
+  const keys = await self.store.members(entriesOfUser(self, user))
   const [stamp, ...texts] = await self.store.get([stampKey(self.name, user), ...keys])
   const sessions = texts.flatMap((text): ReadonlyArray<ListedSession> => {
     const entry = entryIn(text)
@@ -208,28 +206,24 @@ export const listOf = async (
 export interface SessionHost extends SessionRecords {
   readonly keys: () => unknown
   /** The public origin, those of several hosts, or a function that chooses; left out if the application has none. */
-  readonly origin: Origin | undefined
-  /** Whether cookies outlive the browser. */
+  readonly origin?: Origin | undefined
   readonly persistent: boolean
   readonly isProduction: boolean
   /** Whether cookies are `Secure`; `undefined`: as the request. */
   readonly https: boolean | undefined
   readonly identify: (user: unknown) => string
-  /** What keeps the grants of providers. */
   readonly grants: GrantKeepers
   /**
    * The ceremonies that were finished in this process a moment ago, by whom, and until when (milliseconds since 1970) an
    * answer that came at the same time leads to the same place. Signing out removes them.
    */
   readonly finished: Map<string, { readonly until: number; readonly user: string | undefined }>
-  /** Whether tokens carry sessions, too. */
   readonly hasTokens: boolean
   /** The list of sessions, if the application keeps one. */
   readonly list: SignInList | undefined
-  /** The label of a session in that list. */
   readonly label: ((request: Request) => string | undefined) | undefined
   /** Makes the pages of sign-ins; left out: the library's own, in English or by these texts. */
-  readonly pages: Pages | undefined
+  readonly pages?: Pages | undefined
   readonly texts: Readonly<Record<string, PageTexts>>
 }
 

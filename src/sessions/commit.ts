@@ -15,7 +15,6 @@ import { sessionKey, type SessionRecords } from './SessionRecords.js'
 import { unavailable } from './SignIn.js'
 import { endListed } from './SignInList.js'
 
-/** How the sessions of an application are saved. */
 export interface Saving extends SessionRecords {
   /** Whether browsers use only https. */
   readonly isSecure: boolean
@@ -29,7 +28,7 @@ export interface Saving extends SessionRecords {
  * It is for an operation that threw, even if a handler answers the exception. An id that was made in the request is
  * ended, and the old data of an older id are written back. A session that was ended stays ended.
  */
-export const takeBack = async (
+export const undoRequest = async (
   ctx: Context,
   session: RequestSession,
   { store, cookieName, idle, absolute }: Saving,
@@ -51,7 +50,6 @@ export const takeBack = async (
   await endListed(host.list, listed.id, listed.entry).catch(() => undefined)
 }
 
-/** Sends no cookie of the session. */
 const dropCookies = ({ res, headerSent }: Context, cookieName: string): void => {
   if (headerSent) return
   const lines = [res.getHeader('Set-Cookie') ?? []].flat().map(String)
@@ -91,12 +89,12 @@ export const isKept = (ctx: Context, session: RequestSession, { idle }: Saving):
 
 /** Saves a session that changed, and prolongs one that was used. */
 export const commit = async (ctx: Context, session: RequestSession, options: Saving): Promise<void> => {
-  await keep(ctx, session, options)
+  await saveChanges(ctx, session, options)
   // the cookie of a session that has ended must not replace that of the sign-in that ended it
   if (session.stored.isLost) dropCookies(ctx, options.cookieName)
 }
 
-const keep = async (ctx: Context, session: RequestSession, { isSecure, idle }: Saving): Promise<void> => {
+const saveChanges = async (ctx: Context, session: RequestSession, { isSecure, idle }: Saving): Promise<void> => {
   const { unfinished } = session.stored
   // waits for a sign-in that the operation forgot to await
   await session.stored.changing

@@ -8,11 +8,9 @@ import type { SessionRecords } from './SessionRecords.js'
 
 /** The session, or the user, that a grant belongs to. */
 export interface GrantHolder {
-  /** The name of the application. */
   readonly application: string
   readonly keys: () => unknown
   readonly store: Store
-  /** The identifier of the user. */
   readonly user: string
   /** What the session calls its grants. It stays the same when the session gets another id. */
   readonly grant: string | undefined
@@ -22,7 +20,6 @@ export interface GrantHolder {
 
 /** Keeps what one provider granted. Each function rejects in an outage. */
 export interface GrantKeeper extends Upstreams {
-  /** The name of the kind whose grants it keeps. */
   readonly kind: string
   /** Keeps what came with a proof of this kind. `isPending`: a second factor must come first. */
   readonly keep: (holder: GrantHolder, proof: object, isPending: boolean) => Promise<void>
@@ -32,32 +29,27 @@ export interface GrantKeeper extends Upstreams {
   readonly end: (holder: GrantHolder, isEverywhere: boolean) => Promise<void>
 }
 
-/** The keepers of an application, by provider. */
 export type GrantKeepers = Map<object, GrantKeeper>
 
-/** The keepers of an application. */
 export const grantKeepersOf = (app: object): GrantKeepers =>
   // Safe: only `upstream` adds keepers
   providersOf(app) as GrantKeepers
 
-/** An application, as its grants need it. */
 interface GrantsHost extends SessionRecords {
   readonly keys: () => unknown
   readonly grants: GrantKeepers
 }
 
-/** What a session knows of its grants (`Details` of `SignIn.ts`). */
-interface Details {
+interface GrantDetails {
   readonly grant?: string | undefined
   readonly listed?: string | undefined
   readonly absolute?: number | undefined
 }
 
 /** What a session calls its grants: with a list, the id of its entry, so ending the entry ends them. */
-export const grantIn = ({ grant, listed }: Details): string | undefined => grant ?? listed
+export const grantIn = ({ grant, listed }: GrantDetails): string | undefined => grant ?? listed
 
-/** The holder of the grants of a user's session. */
-export const grantHolder = (host: GrantsHost, user: string, details: Details): GrantHolder => ({
+export const grantHolder = (host: GrantsHost, user: string, details: GrantDetails): GrantHolder => ({
   application: host.name,
   keys: host.keys,
   store: host.store,
@@ -70,7 +62,7 @@ export const grantHolder = (host: GrantsHost, user: string, details: Details): G
 export const endGrants = async (
   host: GrantsHost,
   user: string,
-  details: Details,
+  details: GrantDetails,
   isEverywhere = false,
 ): Promise<void> => {
   const holder = grantHolder(host, user, details)

@@ -6,23 +6,23 @@
  */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import * as is from '../core/checks.js'
+import { jsonFields } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
 
-/** The name of the package that a folder belongs to. */
 const packageNameAt = (folder: string): string | undefined => {
   for (let at = folder; ; at = dirname(at)) {
-    const name = nameIn(join(at, 'package.json'))
+    const name = packageNameIn(join(at, 'package.json'))
     if (name !== undefined || dirname(at) === at) return name
   }
 }
 
-const nameIn = (file: string): string | undefined => {
+const packageNameIn = (file: string): string | undefined => {
   try {
-    const content: unknown = JSON.parse(readFileSync(file, 'utf8'))
-    if (typeof content !== 'object' || content === null || !('name' in content)) return undefined
-    return typeof content.name === 'string' && content.name.trim() !== '' ? content.name : undefined
+    const { name } = jsonFields(readFileSync(file, 'utf8')) ?? {}
+    return is.isFilled(name) && name.trim() !== '' ? name : undefined
   } catch {
-    // there is no readable package.json here
+    // there is no package.json that can be read
     return undefined
   }
 }

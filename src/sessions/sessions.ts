@@ -18,15 +18,14 @@ import { respondFailure, restore, take } from '../koa/respond.js'
 import { applyHeaders, headersOfRefusal } from '../koa/responseHeaders.js'
 import { connected } from '../stores/signals.js'
 import { timedStore } from '../stores/Store.js'
-import type { NeedsOf } from './NeededOptions.js'
 import { endGrants, grantKeepersOf } from './grants.js'
 import { noteReadings, requestSessionOf, type RequestSession, type SessionOwner } from './RequestSession.js'
-import { sealedCookie, unpolluted } from './SessionCookie.js'
-import { resolveOptions, type SessionsOptions } from './SessionsOptions.js'
+import { sealedCookie, koaSessionDefaults } from './SessionCookie.js'
+import { checkSessionsOptions, type NeedsOf, type SessionsOptions } from './SessionsOptions.js'
 import { STAMP_LIFETIMES, type SessionRecords } from './SessionRecords.js'
 import { SignInRefused, SignInReports, verifier, type Signing } from './SignIn.js'
 import type { SessionHost } from './SignInList.js'
-import { commit, headWatcher, isKept, takeBack, type Saving } from './commit.js'
+import { commit, headWatcher, isKept, undoRequest, type Saving } from './commit.js'
 import { listedOver, sessionEnds } from './SessionEnds.js'
 import type { KoaSession } from './StoredSession.js'
 import { koaSessionStore } from './koaSessionStore.js'
@@ -39,7 +38,7 @@ const above = (): never => {
 }
 
 // A router that is mounted above the sessions throws, because every caller would be anonymous there (D-S12)
-const misplaced = (owner: SessionOwner): SessionSource => ({
+const misplacedSource = (owner: SessionOwner): SessionSource => ({
   owner,
   rights: owner.rights,
   carrier: owner.bearer,
@@ -82,7 +81,7 @@ export interface Sessions<U> extends Signing<U>, SessionKinds<U> {}
  * app.use(router.routes())
  */
 export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>): Sessions<PrincipalFromAnswer<R>> => {
-  const settled = resolveOptions(app, options)
+  const settled = checkSessionsOptions(app, options)
   if (apps.has(app) || 'session' in app.context) {
     throw new TypeError('sessions(app): the application has sessions already; a second koa-session would not be used')
   }
@@ -90,17 +89,17 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   const { name, idle, absolute, cookie } = settled
   const store = timedStore('sessions', settled.store, settled.timeout)
   const records: SessionRecords = { name, store, idle, absolute, longest: absolute * STAMP_LIFETIMES }
-  const owner = ownerOf(app, settled, records)
+  const owner = sessionOwner(app, settled, records)
   // a request that passes the sessions carries its own source
-  declareSessions(app, misplaced(owner), cookie.name)
+  declareSessions(app, misplacedSource(owner), cookie.name)
   const isSecure = settled.https === true
   const saving: Saving = { ...records, isSecure, cookieName: cookie.name }
   const run = mountedKoaSession(app, settled, owner)
   const self: Serving = { app, owner, saving, run, watchHead: headWatcher(cookie, saving) }
-  const atRequest = (ctx: Context, next: Next): Promise<void> => serve(self, ctx, next)
+  const atRequest = (ctx: Context, next: Next): Promise<void> => serveRequest(self, ctx, next)
   // the session is only read: nothing can sign in or out, because no response could carry the cookie
   const atUpgrade = (ctx: Context, next: Next): Promise<void> => {
-    begin(self, ctx)
+    beginRequest(self, ctx)
     return run(ctx, next)
   }
   // the name that the audit of an application shows
@@ -119,10 +118,10 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   }
 }
 
-type Settled<R> = ReturnType<typeof resolveOptions<R>>
+type SettledOptions<R> = ReturnType<typeof checkSessionsOptions<R>>
 
 // What the parts of an application's sessions share
-const ownerOf = <R>(app: Koa, settled: Settled<R>, records: SessionRecords): Owner => {
+const sessionOwner = <R>(app: Koa, settled: SettledOptions<R>, records: SessionRecords): Owner => {
   const { name, https, loadUser, rights } = settled
   const reports = new SignInReports(name)
   const ended = (user: string, id: string, session: string | undefined): void => {
@@ -165,7 +164,7 @@ interface Owner extends SessionOwner {
   optionsOf: SessionOwner['optionsOf']
 }
 
-const identified = <R>({ identify }: Settled<R>, user: unknown): string => {
+const identified = <R>({ identify }: SettledOptions<R>, user: unknown): string => {
   // Safe: `identify` takes what `loadUser` loads
   const id = identify(user as never)
   if (typeof id === 'string' && id !== '') return id
@@ -175,7 +174,7 @@ const identified = <R>({ identify }: Settled<R>, user: unknown): string => {
 }
 
 // Koa-session is given a context of its own, so that reading a session is noted
-const mountedKoaSession = <R>(app: Koa, settled: Settled<R>, owner: Owner): ReturnType<typeof koaSession> => {
+const mountedKoaSession = <R>(app: Koa, settled: SettledOptions<R>, owner: Owner): ReturnType<typeof koaSession> => {
   const { https, cookie, partitioned, maxLength, idle, sameSite } = settled
   const own = {}
   const run = koaSession(
@@ -194,7 +193,7 @@ const mountedKoaSession = <R>(app: Koa, settled: Settled<R>, owner: Owner): Retu
       ...(partitioned && { partitioned: true }),
       // koa-session hands it to koa's cookies; its types do not know it
       ...{ domain: cookie.domain },
-      ...unpolluted,
+      ...koaSessionDefaults,
     },
     // Safe: koa-session uses nothing else of an application
     { use: app.use, context: own } as Koa,
@@ -206,7 +205,6 @@ const mountedKoaSession = <R>(app: Koa, settled: Settled<R>, owner: Owner): Retu
   return run
 }
 
-/** An application, as its middleware needs it. */
 interface Serving {
   readonly app: Koa
   readonly owner: SessionOwner
@@ -215,17 +213,17 @@ interface Serving {
   readonly watchHead: ReturnType<typeof headWatcher>
 }
 
-const begin = ({ app, owner }: Serving, ctx: Context): RequestSession => {
-  if (ctx.app !== app) throw new Error(mounted)
+const beginRequest = ({ app, owner }: Serving, ctx: Context): RequestSession => {
+  if (ctx.app !== app) throw new Error(mountedInAnother)
   const session = requestSessionOf(ctx)
   session.attach(owner)
   exchangeOf(ctx).source = session
   return session
 }
 
-const serve = async (self: Serving, ctx: Context, next: Next): Promise<void> => {
+const serveRequest = async (self: Serving, ctx: Context, next: Next): Promise<void> => {
   const { saving } = self
-  const session = begin(self, ctx)
+  const session = beginRequest(self, ctx)
   self.watchHead(ctx, session)
   const before = take(ctx.response)
   const exchange = exchangeOf(ctx)
@@ -236,7 +234,7 @@ const serve = async (self: Serving, ctx: Context, next: Next): Promise<void> => 
     })
     if (exchange.misplaced !== undefined) throw exchange.misplaced
     session.isSettled = true
-    if (exchange.hasThrown) await takeBack(ctx, session, saving)
+    if (exchange.hasThrown) await undoRequest(ctx, session, saving)
     else {
       if (!isKept(ctx, session, saving)) await commit(ctx, session, saving)
       session.kept()
@@ -244,13 +242,13 @@ const serve = async (self: Serving, ctx: Context, next: Next): Promise<void> => 
   } catch (thrown) {
     if (session.isSettled && ctx.headerSent) {
       // the operation has succeeded, and its response must still end
-      await takeBack(ctx, session, saving)
+      await undoRequest(ctx, session, saving)
       self.app.emit('error', thrown, ctx)
       return
     }
     session.isSettled = true
     const error = exchange.misplaced ?? thrown
-    await takeBack(ctx, session, saving)
+    await undoRequest(ctx, session, saving)
     if (!(error instanceof SignInRefused) || ctx.headerSent) throw error
     // closes a stream that nothing will read
     ctx.body = null
@@ -262,7 +260,7 @@ const serve = async (self: Serving, ctx: Context, next: Next): Promise<void> => 
 }
 
 // koa-mount runs this middleware on a context of the outer application, so it would use the session of that one
-const mounted =
+const mountedInAnother =
   'sessions(app): this application is mounted in another one (koa-mount), so the request and its session belong to the outer one. Mount routers instead, and call sessions once, for the outer application; or serve this application by its own app.callback()'
 
 declareFactory('sessions', sessions)

@@ -24,7 +24,7 @@ import { requestSessionOf, type SessionOwner } from './RequestSession.js'
 import { sessionOf } from './StoredSession.js'
 import { hintFor, replaceStamp, sessionKey, stampFor, STAMP_LIFETIMES, type SessionRecords } from './SessionRecords.js'
 import { endForwarded, everywhereOver } from './SessionEnds.js'
-import { endElsewhere, endListed, enlist, forgetFinished, listOf, relist } from './SignInList.js'
+import { endElsewhere, endListed, enlist, forgetFinished, listedSessions, relist } from './SignInList.js'
 import type { SessionHost, SignInList } from './SignInList.js'
 import { bearerFix, contextOf, proofsIn, textOfDetails, unavailable, SignInRefused } from './SignIn.js'
 import type {
@@ -39,21 +39,19 @@ import type {
 import { changeInStore, checkSecure } from './commit.js'
 import { warnOfIdle } from './SessionsOptions.js'
 
-/** An application, as signing needs it. */
 interface SigningOf extends SessionRecords {
   readonly owner: SessionOwner
-  /** Whether browsers use only https. */
   readonly isSecure: boolean
 }
 
-const refuse = (error: unknown): never => {
+const throwUnavailable = (error: unknown): never => {
   throw unavailable(error)
 }
 
 /** No user is signed in, or the session was ended meanwhile. */
 const notSignedIn = (): SignInRefused => new SignInRefused(AuthErrors.absent)
 
-const begin = (given: WithRequest, owner: SessionOwner, isByToken = false) => {
+const beginChange = (given: WithRequest, owner: SessionOwner, isByToken = false) => {
   const ctx = contextOf('logIn, logOut', given)
   const session = requestSessionOf(ctx)
   // browsers send no token by themselves
@@ -76,13 +74,13 @@ const isByToken = (given: WithRequest): boolean => {
 // Outside of a guarded operation nothing notes that a later function threw. If middleware answered that exception, the
 // user would be signed in all the same. So it is an error there. `sessions` throws it once more, so that the answer is
 // a 500 even if the application swallows it, or does not await the call.
-const outside =
+const outsideOperation =
   'logIn, logOut, addProof: they work only inside of a guarded operation, until it ends; if anyone may call it, write withAuth(null) right after its path: router.post(path, withAuth(null), handler)'
 
-type Change<A extends ReadonlyArray<unknown>, B> = (ctx: WithRequest, ...rest: A) => Promise<B>
+type SignInChange<A extends ReadonlyArray<unknown>, B> = (ctx: WithRequest, ...rest: A) => Promise<B>
 
 const inOperation =
-  <A extends ReadonlyArray<unknown>, B>({ owner }: SigningOf, change: Change<A, B>): Change<A, B> =>
+  <A extends ReadonlyArray<unknown>, B>({ owner }: SigningOf, change: SignInChange<A, B>): SignInChange<A, B> =>
   (given, ...rest) => {
     const ctx = given?.request?.ctx
     if (ctx === undefined || !requestSessionOf(ctx).belongsTo(owner)) return change(given, ...rest)
@@ -91,7 +89,7 @@ const inOperation =
       exchange.isSigning = true
       return change(given, ...rest)
     }
-    exchange.misplaced ??= new Error(outside)
+    exchange.misplaced ??= new Error(outsideOperation)
     const refused = Promise.reject<B>(exchange.misplaced)
     // it is answered, so a call that is not awaited need not end the process
     refused.catch(() => undefined)
@@ -123,10 +121,10 @@ const detailsFrom = (options: LogInOptions): Details => {
 const lifetimesIn = ({ idle, absolute, persistent }: Details) => bare({ idle, absolute, persistent })
 
 // With a list, what a session calls its grants is the id of its entry
-const namesIn = ({ list, label }: SessionHost, request: Request, { grant }: OwnLogInOptions): Details =>
+const sessionNames = ({ list, label }: SessionHost, request: Request, { grant }: OwnLogInOptions): Details =>
   list === undefined ? { grant } : { listed: grant ?? randomId(16), label: label?.(request) }
 
-const listIn = ({ host }: SessionOwner): SignInList => {
+const sessionListOf = ({ host }: SessionOwner): SignInList => {
   if (host.list !== undefined) return host.list
   throw new Error('listSessions, endSession: write sessions(app, { list: true })')
 }
@@ -148,29 +146,29 @@ export const signing = <U>(self: SigningOf): Signing<U> => ({
   },
   listSessions: async (context, given) => {
     const ctx = contextOf('listSessions(ctx)', context)
-    const list = listIn(self.owner)
+    const list = sessionListOf(self.owner)
     const session = requestSessionOf(ctx)
     if (session.stored.error !== undefined) throw unavailable(session.stored.error.error)
     const id = given ?? session.present(ctx)?.id
     if (id === undefined) throw notSignedIn()
-    return listOf(list, id, session.details(ctx).listed).catch(refuse)
+    return listedSessions(list, id, session.details(ctx).listed).catch(throwUnavailable)
   },
   endSession: async (id, which) => {
-    const list = listIn(self.owner)
+    const list = sessionListOf(self.owner)
     if (typeof id !== 'string' || typeof which !== 'string') {
       throw new TypeError(
         'endSession(user, id): user must be the identifier of the user, and id the id of a listed session',
       )
     }
     forgetFinished(self.owner.host, id)
-    return endElsewhere(list, id, which).catch(refuse)
+    return endElsewhere(list, id, which).catch(throwUnavailable)
   },
   logOutEverywhere: async (id) => {
     if (typeof id !== 'string' || id === '') {
       throw new TypeError('logOutEverywhere(id): id must be a string that is not empty')
     }
-    const stamp = await replaceStamp(self, id).catch(refuse)
-    await endGrants(self.owner.host, id, {}, true).catch(refuse)
+    const stamp = await replaceStamp(self, id).catch(throwUnavailable)
+    await endGrants(self.owner.host, id, {}, true).catch(throwUnavailable)
     forgetFinished(self.owner.host, id)
     self.owner.reports.signedOut(id, 'logOutEverywhere')
     everywhereOver(self.owner.ends, id, stamp)
@@ -198,12 +196,12 @@ const signIn = async (
   const keep: unknown = ownField(options, 'keep') ?? []
   if (!Array.isArray(keep)) throw new TypeError('logIn(ctx, user, { keep }) must be an array of keys')
   const details = detailsFrom(options)
-  const { ctx, session } = begin(context, owner)
+  const { ctx, session } = beginChange(context, owner)
   const id = owner.host.identify(user)
   checkSecure(ctx, self.isSecure)
   checkLifetimes(self, details)
   const { list } = owner.host
-  const named = { ...details, ...namesIn(owner.host, ctx.request, bare(options)) }
+  const named = { ...details, ...sessionNames(owner.host, ctx.request, bare(options)) }
   const { listed } = named
   session.lasting = lifetimesIn(details)
   const called = named.label === undefined ? {} : { label: named.label }
@@ -247,7 +245,7 @@ const signInByToken = async (
   const { bearer } = owner
   if (bearer === undefined) throw new TypeError(`logIn(ctx, user, { as: 'bearer' }): ${bearerFix}`)
   const details = detailsFrom(options)
-  const { ctx, session } = begin(context, owner, true)
+  const { ctx, session } = beginChange(context, owner, true)
   const id = owner.host.identify(user)
   checkSecure(ctx, self.isSecure)
   checkLifetimes(self, details)
@@ -255,7 +253,7 @@ const signInByToken = async (
   session.lasting = lifetimesIn(details)
   const proof = await bearer.proofs?.ofIssuing(ctx.request)
   if (proof !== undefined && E.isLeft(proof)) throw new SignInRefused(proof.left)
-  const named = namesIn(owner.host, ctx.request, bare(options))
+  const named = sessionNames(owner.host, ctx.request, bare(options))
   const { listed: entry } = named
   const text = textOfDetails({ ...details, ...named, jkt: proof?.right })
   const names = signedIn.hasSubscribers ? namesOf(ctx.request, user) : {}
@@ -287,7 +285,7 @@ const keptOf = (ctx: Context, keep: ReadonlyArray<unknown>): object => {
 }
 
 const signOut = async ({ owner, isSecure }: SigningOf, context: WithRequest): Promise<void> => {
-  const { ctx, session } = begin(context, owner, isByToken(context))
+  const { ctx, session } = beginChange(context, owner, isByToken(context))
   const { list } = owner.host
   await changeInStore(session, async () => {
     const { missedId } = session.stored
@@ -313,7 +311,7 @@ const signOut = async ({ owner, isSecure }: SigningOf, context: WithRequest): Pr
 
 const prove = async ({ owner, isSecure }: SigningOf, context: WithRequest, given: ProofGiven): Promise<void> => {
   const proof = proofFrom('addProof(ctx, proof): proof', given, Date.now())
-  const { ctx, session } = begin(context, owner, isByToken(context))
+  const { ctx, session } = beginChange(context, owner, isByToken(context))
   await changeInStore(session, async () => {
     const before = session.present(ctx)
     if (before === undefined) throw notSignedIn()

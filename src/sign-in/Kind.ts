@@ -79,7 +79,6 @@ export interface Answered<Answer> {
   readonly elsewhere?: UnfinishedReason | undefined
 }
 
-/** Whether a new password will do, or why not. */
 type Accepted = boolean | PasswordReason
 
 /** Signs strings for one kind, such as the links in its mails. The signatures fit no other kind. */
@@ -151,7 +150,6 @@ export type Beginner<Ask, Kept, B extends object | null = object | null> = Omit<
 /** A ceremony whose answer was right. */
 export interface Finished<P extends ProofGiven = ProofGiven> {
   readonly proof: P & Proof
-  /** The proofs that were given before: the first of two factors. */
   readonly before: ReadonlyArray<Proof>
   readonly intent: Intent
   readonly subject: string | undefined
@@ -164,7 +162,6 @@ export interface Finished<P extends ProofGiven = ProofGiven> {
   readonly id: string
 }
 
-/** What a kind is good for. */
 export const intentsOf = ({
   intents,
   bound,
@@ -173,7 +170,6 @@ export const intentsOf = ({
   return intents === undefined ? possible : intents.filter((intent) => possible.includes(intent))
 }
 
-/** Whether an intent is for the user who is signed in. */
 export const isForSubject = (intent: Intent): boolean => intent === 'link' || intent === 'stepUp'
 
 // --- what kinds read: paths and digits

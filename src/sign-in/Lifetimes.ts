@@ -3,7 +3,7 @@
  * What the first of two factors said travels to the second one.
  */
 import * as is from '../core/checks.js'
-import { checkHook, isGiven, type Check, type Checks } from '../core/options.js'
+import { checkHook, type Check, type Checks } from '../core/options.js'
 
 /** How long one session lasts, in milliseconds; left out: as long as others. */
 export interface Lifetimes {
@@ -29,29 +29,27 @@ export interface LifetimeOptions<D> {
   readonly persistent?: boolean | ((done: D) => boolean | undefined) | undefined
 }
 
-const lifetime: Check = (where, value) =>
-  typeof value === 'function' ? checkHook(where, value, 1) : is.duration(where, value)
+const orHook =
+  (check: Check): Check =>
+  (where, value) =>
+    typeof value === 'function' ? checkHook(where, value, 1) : check(where, value)
 
-const choice: Check = (where, value) =>
-  typeof value === 'function' ? checkHook(where, value, 1) : is.flag(where, value)
-
-/** The checks of the options. */
 export const lifetimeChecks: Checks<LifetimeOptions<never>> = {
-  idle: is.maybe(lifetime),
-  absolute: is.maybe(lifetime),
-  persistent: is.maybe(choice),
+  idle: is.maybe(orHook(is.duration)),
+  absolute: is.maybe(orHook(is.duration)),
+  persistent: is.maybe(orHook(is.flag)),
 }
 
 /** What the options say about a sign-in. Throws a TypeError for a result that is no time. */
 export const lifetimesFor = <D>(where: string, options: LifetimeOptions<D>, done: D): Lifetimes => {
   const said = (name: 'idle' | 'absolute'): Lifetimes => {
-    const given = isGiven(options, name) ? options[name] : undefined
+    const given = options[name]
     const value = typeof given === 'function' ? given(done) : given
     if (value === undefined || value === false) return {}
     is.duration(`the result of ${where}({ ${name} })`, value)
     return { [name]: value }
   }
-  const persistent = isGiven(options, 'persistent') ? options.persistent : undefined
+  const { persistent } = options
   const chosen = typeof persistent === 'function' ? persistent(done) : persistent
   if (chosen !== undefined) is.flag(`the result of ${where}({ persistent })`, chosen)
   return { ...said('idle'), ...said('absolute'), ...(chosen !== undefined && { persistent: chosen }) }

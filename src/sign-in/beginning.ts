@@ -3,10 +3,11 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
+import type { Result } from '../core/Result.js'
 import { isProven, neededBy, proofFrom, type ProofDemand, type ProofGiven } from '../core/Proof.js'
 import { ownField, stating } from '../core/data.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactory, isGiven } from '../core/options.js'
+import { checkOptions, declareFactory } from '../core/options.js'
 import { httpStatusOf } from '../core/Settings.js'
 import type { Page } from '../sessions/Page.js'
 import { stampNow } from '../sessions/SessionRecords.js'
@@ -21,7 +22,6 @@ import * as pages from './pages.js'
 import { applicationOf, browserFor, browserOf, incomingOf, returnToIn, isRefused, sentPath, usedIn } from './request.js'
 import type { Application } from './request.js'
 
-/** Throws a TypeError for what is no kind. */
 export const checkKind = (where: string, kind: unknown): void => {
   const isKind = typeof kind === 'object' && kind !== null && 'check' in kind && 'read' in kind && 'name' in kind
   if (!isKind) throw new TypeError(`${where}: the first argument must be a kind, such as emailSignIn({ ... })`)
@@ -63,7 +63,7 @@ const start = async <Ask, Kept>(
   incoming: Incoming,
   starting: Starting<Ask>,
   as: Carried,
-): Promise<E.Either<AuthError, Sent>> => {
+): Promise<Result<Sent>> => {
   const { ceremonies, host } = application
   const kind = usedIn(application, given)
   const secret = () => (as === 'bearer' ? BY_TOKEN : browserFor(ctx, host, kind.lifetime))
@@ -99,7 +99,7 @@ const beginHandler = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
   const given = checkOptions<BeginOptions<Ask>>('begin(kind, options)', options, beginChecks)
   const [usual = 'signIn'] = intentsOf(kind)
   const { intent = usual, ask, display, conditional = false, as } = given
-  const demand = conditional && isGiven(kind, 'conditional') ? kind.conditional : undefined
+  const demand = conditional ? kind.conditional : undefined
   if (conditional && demand === undefined)
     throw new TypeError(`begin(kind, { conditional }): it is for passkeys({ ... }).register, not for ${kind.name}`)
   if (!intentsOf(kind).includes(intent)) {
@@ -107,7 +107,7 @@ const beginHandler = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
       `begin(kind, { intent }): ${kind.name} has the intents ${intentsOf(kind).join(', ')}, not ${intent}`,
     )
   }
-  const fields = (ask === undefined && kindForm(kind)?.begin) || []
+  const fields = (ask === undefined && kind.form?.begin) || []
   const self: Begin<Ask, Kept> = { kind, intent, ask, display, conditional, as, demand, fields }
   return (ctx) => beginNow(self, ctx)
 }
@@ -149,9 +149,9 @@ const beginNow = async <Ask, Kept>(self: Begin<Ask, Kept>, ctx: Context): Promis
   const given = { intent, ask: asked, display, conditional, subject: about }
   const sent = await start(ctx, application, kind, incoming, given, as)
   if (E.isLeft(sent)) return respondFailed(sent.left)
-  if (leads(sent.right)) return pages.leadTo(ctx, sent.right.redirect)
+  if ('redirect' in sent.right) return pages.leadTo(ctx, sent.right.redirect)
   const { body } = sent.right
-  const form = kindForm(kind)
+  const { form } = kind
   if (as === undefined && form !== undefined && pages.isNavigation(ctx))
     return showAnswer(ctx, application, answerPage(ctx, pages.familyOf(kind), form, body), typed)
   if (body === null) ctx.status = 204
@@ -169,14 +169,10 @@ const refusalOfSubject = (
   if (subject === undefined) return AuthErrors.absent
   const present = session.present(ctx)
   const proofs = present === undefined ? [] : proofsIn(present)
-  return demand !== undefined && !isProven(proofs, demand, Date.now()) ? unproven(demand) : undefined
+  return demand !== undefined && !isProven(proofs, demand, Date.now()) ? unprovenFor(demand) : undefined
 }
 
-const unproven = (demand: ProofDemand): AuthError => AuthErrors.unproven(neededBy(demand))
-
-// A polluted prototype has no form
-const kindForm = (kind: Pick<Beginner<never, never>, 'form'>): KindForm | undefined =>
-  isGiven(kind, 'form') ? kind.form : undefined
+const unprovenFor = (demand: ProofDemand): AuthError => AuthErrors.unproven(neededBy(demand))
 
 // The page that asks for the answer. Without a handle, the answer comes by a mail
 const answerPage = (ctx: Context, kind: string, { answer = [], path }: KindForm, sent: object | null): Page => {
@@ -187,7 +183,7 @@ const answerPage = (ctx: Context, kind: string, { answer = [], path }: KindForm,
 }
 
 // Servers and proxies refuse a longer request line
-const MAX_ADDRESS = 7000
+const MAX_PAGE_ADDRESS = 7000
 
 /**
  * Shows the page that asks for the answer. After a form that a GET of the same address has shown, it has an address of its own there, so
@@ -202,7 +198,7 @@ const showAnswer = (
   if (sent[pages.STEP] !== undefined && page.handle !== undefined) {
     const hidden = ceremonies.conceal(browserFor(ctx, host, 0), JSON.stringify(page))
     const address = `${sentPath(ctx)}?${pages.STEP}=${hidden}`
-    if (address.length <= MAX_ADDRESS) return Promise.resolve(pages.leadTo(ctx, address))
+    if (address.length <= MAX_PAGE_ADDRESS) return Promise.resolve(pages.leadTo(ctx, address))
   }
   return pages.respondPage(ctx, page)
 }
@@ -227,9 +223,6 @@ export const readable = async (ctx: Context, formNow: () => pages.Form): Promise
     return undefined
   }
 }
-
-// What an object inherits leads nowhere
-const leads = (sent: Sent): sent is Sent & { readonly redirect: string } => Object.hasOwn(sent, 'redirect')
 
 /** The first of two factors. */
 export interface FirstFactor<U> {
@@ -293,7 +286,7 @@ export const sealFirst = async <Ask, Kept, U extends object>(
   application: Application,
   kind: Beginner<Ask, Kept>,
   first: FirstFactor<U>,
-  known?: { readonly stamp: string; readonly incoming: Incoming; readonly form?: SecondFactor['form'] },
+  known?: { readonly stamp: string; readonly incoming: Incoming; readonly form?: BegunFactor['form'] },
 ): Promise<object> => {
   const { user, proof, returnTo, as } = first
   checkCarried('askSecondFactor(ctx, kind, first', as, application.session)
@@ -319,15 +312,14 @@ export const sealFirst = async <Ask, Kept, U extends object>(
     as,
   )
   if (E.isLeft(sent)) throw thrownFor(sent.left)
-  const made = leads(sent.right) ? sent.right : (sent.right.body ?? {})
-  const own = kindForm(kind)
-  const ofPage = own?.path === undefined ? known?.form : own
+  const made = 'redirect' in sent.right ? sent.right : (sent.right.body ?? {})
+  const ofPage = kind.form?.path === undefined ? known?.form : kind.form
   const form = as === 'bearer' ? undefined : ofPage
-  seconds.set(ctx, { subject, kind: pages.familyOf(kind), made, form })
+  begunFactors.set(ctx, { subject, kind: pages.familyOf(kind), made, form })
   return made
 }
 
-interface SecondFactor {
+interface BegunFactor {
   readonly subject: string
   readonly kind: string
   readonly made: object
@@ -336,7 +328,7 @@ interface SecondFactor {
 }
 
 /** The second factors that were begun, by the context of the request. */
-export const seconds = new WeakMap<object, SecondFactor>()
+export const begunFactors = new WeakMap<object, BegunFactor>()
 
 /** Answers with what a second factor needs, unless a hook has: `{ next, handle }`, or its page. `undefined`: none was begun. */
 export const respondSecond = (
@@ -344,7 +336,7 @@ export const respondSecond = (
   application: Application,
   sent: Incoming['body'] = {},
 ): Promise<void> | undefined => {
-  const second = seconds.get(ctx)
+  const second = begunFactors.get(ctx)
   if (second === undefined) return undefined
   const { kind, made, form } = second
   const body: unknown = ctx.body ?? undefined

@@ -6,7 +6,6 @@ import type { RequestSession } from '../sessions/RequestSession.js'
 import { bearerFix, SignInRefused, type BearerSignIn, type OwnLogInOptions } from '../sessions/SignIn.js'
 import type { Carried } from './Kind.js'
 
-/** The check of the option `as`. */
 export const carried = is.maybe(is.oneOf('bearer'))
 
 /** Throws a TypeError for a route with `as: 'bearer'` whose application has no tokens. */
@@ -18,7 +17,7 @@ export const checkCarried = (caller: string, as: Carried, { host }: RequestSessi
  * Throws `SignInRefused` for a sign-in without the proof that its token needs (DPoP): before a code is used up, because every client begins
  * without a nonce.
  */
-export const checkProof = async (as: Carried, { carrier, token }: RequestSession, ctx: Context): Promise<void> => {
+export const checkTokenProof = async (as: Carried, { carrier, token }: RequestSession, ctx: Context): Promise<void> => {
   if (as !== 'bearer' || token || carrier?.proofs === undefined) return
   const proof = await carrier.proofs.ofIssuing(ctx.request)
   if (E.isLeft(proof)) throw new SignInRefused(proof.left)
@@ -28,7 +27,6 @@ export const checkProof = async (as: Carried, { carrier, token }: RequestSession
 export const presentBy = (as: Carried, session: RequestSession, ctx: Context): string | undefined =>
   as === 'bearer' && !session.token ? undefined : session.present(ctx)?.id
 
-/** Signs in by what the route says. Resolves to the token, if there is one. */
 export const signInBy = async (
   as: Carried,
   session: RequestSession,

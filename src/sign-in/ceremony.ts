@@ -17,18 +17,16 @@ import { memoryLimiter } from '../guesses/memoryLimiter.js'
 import { derivedFrom } from '../crypto/appKeys.js'
 import { constantTimeEqual, decrypt, derive, digest, encrypt, mac, randomId } from '../crypto/secrets.js'
 import type { OneTimeIds } from '../core/OneTimeIds.js'
-import { ceremonyReports, usedBefore, type Known } from './ceremonyReports.js'
+import { ceremonyReports, usedBefore, type KnownCeremony } from './ceremonyReports.js'
 import { caught } from './countFailures.js'
 import type { Lifetimes } from './Lifetimes.js'
 import { intentsOf, isForSubject, localPath } from './Kind.js'
 import type { Beginner, Ceremony, Display, Finished, Incoming, Intent, Kind, Sent, Signer } from './Kind.js'
 
-/** What a ceremony begins with. */
 export interface Starting<Ask> {
   readonly intent: Intent
   readonly subject: string | undefined
   readonly returnTo?: unknown
-  /** Default `page`. */
   readonly display?: Display | undefined
   readonly ask?: Ask | undefined
   readonly before?: ReadonlyArray<Proof>
@@ -39,11 +37,9 @@ export interface Starting<Ask> {
 
 interface Beginning<Ask> extends Starting<Ask> {
   readonly incoming: Incoming
-  /** The secret of the browser. */
   readonly browser: string
 }
 
-/** What the application decided. */
 interface Completed {
   /** The identifier of the user who was signed in, or who got the proof. */
   readonly user: string | undefined
@@ -51,17 +47,15 @@ interface Completed {
   readonly isAccepted: boolean
 }
 
-interface Finishing<P extends ProofGiven> {
+interface FinishRequest<P extends ProofGiven> {
   readonly incoming: Incoming
   readonly browser: string | undefined
   readonly subject: string | undefined
   /** Whether the sessions of its user were not ended since its first factor, if it has one. */
-  readonly isGoingOn: (half: Pick<Content, 'subject' | 'stamp'>) => Promise<boolean>
-  /** Whether the application takes an answer for an intent here. */
+  readonly isGoingOn: (half: Pick<HandleContent, 'subject' | 'stamp'>) => Promise<boolean>
   readonly isAwaited: (intent: Intent) => boolean
   /** Whether the session of this browser was made or changed by a ceremony. */
   readonly isFinishedHere: (id: string) => Promise<boolean>
-  /** Lets the application decide, and signs in. */
   readonly complete: (finished: Finished<P>) => Promise<E.Either<AuthError, Completed>>
 }
 
@@ -72,9 +66,7 @@ interface Ended {
   readonly completed?: Completed
 }
 
-/** What ceremonies need of an application. */
 interface CeremonyHost {
-  /** The signing keys, as they are now. */
   readonly keys: () => unknown
   readonly name: string
   readonly origin: string
@@ -88,7 +80,7 @@ export const BY_TOKEN = 'token'
 
 // --- handles
 
-interface Content {
+interface HandleContent {
   readonly salt: string
   readonly until: number
   readonly intent: Intent
@@ -103,16 +95,16 @@ interface Content {
 
 const MAX_HANDLE = 8192
 
-const seal = (key: Buffer, content: Content): string => {
+const sealHandle = (key: Buffer, content: HandleContent): string => {
   const { salt, until, intent, subject = null, returnTo, display, before, stamp = null, kept, lasting = null } = content
   const text = JSON.stringify([salt, until, intent, subject, returnTo, display, before, stamp, kept, lasting])
   return encrypt(key, text).toString('base64url')
 }
 
-const unseal = (key: Buffer, raw: Buffer): Content | undefined => {
+const unsealHandle = (key: Buffer, raw: Buffer): HandleContent | undefined => {
   const text = decrypt(key, raw)?.toString()
   if (text === undefined) return undefined
-  // Safe: only `seal` has the key
+  // Safe: only `sealHandle` has the key
   const [salt, until, intent, subject, returnTo, display, before, stamp, kept, lasting] = JSON.parse(text) as [
     ...[string, number, Intent, string | null, string, Display, ReadonlyArray<Proof>, string | null, unknown],
     Lifetimes | null,
@@ -122,7 +114,7 @@ const unseal = (key: Buffer, raw: Buffer): Content | undefined => {
 }
 
 // A handle has one spelling: base64url without padding, blanks, or other last bits
-const bytesOf = (handle: unknown): Buffer | undefined => {
+const rawOf = (handle: unknown): Buffer | undefined => {
   if (typeof handle !== 'string' || handle.length > MAX_HANDLE) return undefined
   const raw = Buffer.from(handle, 'base64url')
   return raw.toString('base64url') === handle ? raw : undefined
@@ -139,7 +131,6 @@ const QUARTER = 15 * 60
 // An id is remembered longer than its handle can be opened, also if the clocks of two machines differ a little
 const MARGIN = 60_000
 
-/** Begins and finishes the ceremonies of an application. */
 export interface Ceremonies {
   readonly begin: <Ask, Kept>(
     kind: Beginner<Ask, Kept>,
@@ -147,26 +138,25 @@ export interface Ceremonies {
   ) => Promise<E.Either<AuthError, Sent>>
   readonly finish: <Kept, Answer, P extends ProofGiven>(
     kind: Kind<never, Kept, Answer, P>,
-    finishing: Finishing<P>,
+    finishing: FinishRequest<P>,
   ) => Promise<E.Either<AuthError, Ended>>
   /** Reports a failure that was found before the ceremony was looked at. */
   readonly refused: (kind: string, step: 'begin' | 'finish', failure: AuthError) => void
   /** What the handle of a kind keeps that any browser may open. */
-  readonly keptIn: (kind: Bound, handle: string) => unknown
+  readonly keptIn: (kind: BoundKind, handle: string) => unknown
   /** Encrypts a string for one browser, so that only the application reads it. */
   readonly conceal: (browser: string, text: string) => string
-  /** The string that was encrypted for this browser. */
   readonly reveal: (browser: string, hidden: string) => string | undefined
 }
 
-type Bound = Pick<Kind<never, never, never>, 'name' | 'bound'>
+type BoundKind = Pick<Kind<never, never, never>, 'name' | 'bound'>
 
-type Result = E.Either<AuthError, Ended>
+type FinishResult = E.Either<AuthError, Ended>
 
-const unfinished = (reason: UnfinishedReason): E.Either<AuthError, never> => E.left(AuthErrors.unfinished(reason))
+const unfinishedFor = (reason: UnfinishedReason): E.Either<AuthError, never> => E.left(AuthErrors.unfinished(reason))
 
 export const ceremonies = (host: CeremonyHost): Ceremonies => {
-  const self: Self = {
+  const self: State = {
     ...host,
     now: host.now ?? (() => Date.now()),
     roots: () => derivedFrom(host.keys(), 'koa-with-auth/sign-in'),
@@ -184,31 +174,31 @@ export const ceremonies = (host: CeremonyHost): Ceremonies => {
     begin: (kind, beginning) => beginIn(self, kind, beginning),
     finish: (kind, finishing) => finishIn(self, kind, finishing),
     refused: self.reports.refused,
-    keptIn: (kind, handle) => (kind.bound === false ? open(self, kind.name, '', handle)?.content.kept : undefined),
+    keptIn: (kind, handle) => (kind.bound === false ? openWith(self, kind.name, '', handle)?.content.kept : undefined),
     conceal: (browser, text) => encrypt(pageKey(self, firstOf(self.roots()), browser), text).toString('base64url'),
     reveal: (browser, hidden) => {
-      const raw = bytesOf(hidden)
+      const raw = rawOf(hidden)
       const found = self.roots().map((root) => raw && decrypt(pageKey(self, root, browser), raw)?.toString())
       return found.find((text) => text !== undefined)
     },
   }
 }
 
-interface Self extends CeremonyHost {
+interface State extends CeremonyHost {
   readonly now: () => number
   /** The keys of all that is signed or sealed, the first first. */
   readonly roots: () => ReadonlyArray<Buffer>
   readonly reports: ReturnType<typeof ceremonyReports>
   /** Answers that are being checked, so that the same one at the same time leads to the same place. */
-  readonly running: Map<string, Promise<Result>>
+  readonly running: Map<string, Promise<FinishResult>>
   readonly limited: ReturnType<typeof counting>
 }
 
-const browserOf = ({ bound }: Pick<Bound, 'bound'>, sent: string): string => (bound === false ? '' : sent)
+const handleBrowser = ({ bound }: Pick<BoundKind, 'bound'>, sent: string): string => (bound === false ? '' : sent)
 
-const pageKey = ({ name }: Self, root: Buffer, browser: string): Buffer => derive(root, 'page', name, browser)
+const pageKey = ({ name }: State, root: Buffer, browser: string): Buffer => derive(root, 'page', name, browser)
 
-const signerOf = ({ roots, name }: Self, kind: string): Signer => {
+const signerOf = ({ roots, name }: State, kind: string): Signer => {
   const signature = (root: Buffer, text: string) => mac(derive(root, 'signer', name, kind), text)
   return {
     sign: (text) => signature(firstOf(roots()), text),
@@ -216,24 +206,24 @@ const signerOf = ({ roots, name }: Self, kind: string): Signer => {
   }
 }
 
-interface Opened {
-  readonly content: Content
+interface Unsealed {
+  readonly content: HandleContent
   readonly root: Buffer
 }
 
-const open = ({ roots, name }: Self, kind: string, browser: string, handle: unknown): Opened | undefined => {
-  const raw = bytesOf(handle)
+const openWith = ({ roots, name }: State, kind: string, browser: string, handle: unknown): Unsealed | undefined => {
+  const raw = rawOf(handle)
   if (raw === undefined) return undefined
   for (const root of roots()) {
-    const content = unseal(derive(root, 'handle', name, kind, browser), raw)
+    const content = unsealHandle(derive(root, 'handle', name, kind, browser), raw)
     if (content !== undefined) return { content, root }
   }
   return undefined
 }
 
 const ceremonyOf = (
-  { name, origin, ids }: Self,
-  { salt, intent, subject, returnTo, display, until }: Omit<Content, 'kept'>,
+  { name, origin, ids }: State,
+  { salt, intent, subject, returnTo, display, until }: Omit<HandleContent, 'kept'>,
   root: Buffer,
   kind: string,
   browser: string,
@@ -245,7 +235,7 @@ const ceremonyOf = (
 // --- begin
 
 const beginIn = async <Ask, Kept>(
-  self: Self,
+  self: State,
   kind: Beginner<Ask, Kept>,
   { incoming, browser: given, ask, returnTo, display = 'page', before = [], ...about }: Beginning<Ask>,
 ): Promise<E.Either<AuthError, Sent>> => {
@@ -253,14 +243,14 @@ const beginIn = async <Ask, Kept>(
   const salt = randomId(16)
   const sent = await caught(async () => {
     const root = firstOf(self.roots())
-    const browser = browserOf(kind, given)
+    const browser = handleBrowser(kind, given)
     const until = self.now() + kind.lifetime
     const content = { ...about, salt, until, returnTo: localPath(returnTo), display, before }
     const ceremony = { ...ceremonyOf(self, content, root, kind.name, browser), conditional: about.conditional }
     const begun = await kind.begin(incoming, ceremony, ask, signerOf(self, kind.name))
     if (E.isLeft(begun)) return begun
     const key = derive(root, 'handle', self.name, kind.name, browser)
-    return E.right(await begun.right.send(seal(key, { ...content, kept: begun.right.kept })))
+    return E.right(await begun.right.send(sealHandle(key, { ...content, kept: begun.right.kept })))
   })
   if (E.isLeft(sent)) self.reports.refused(kind.name, 'begin', sent.left, { intent, subject })
   else self.reports.begun(kind.name, { id: idOf(kind.name, salt), intent, subject })
@@ -270,22 +260,22 @@ const beginIn = async <Ask, Kept>(
 // --- finish
 
 const finishIn = async <Kept, Answer, P extends ProofGiven>(
-  self: Self,
+  self: State,
   kind: Kind<never, Kept, Answer, P>,
-  finishing: Finishing<P>,
-): Promise<Result> => {
-  let about: Required<Known> | undefined
-  const ended = await caught(async (): Promise<Result> => {
+  finishing: FinishRequest<P>,
+): Promise<FinishResult> => {
+  let about: Required<KnownCeremony> | undefined
+  const ended = await caught(async (): Promise<FinishResult> => {
     const answered = kind.read(finishing.incoming, signerOf(self, kind.name))
-    if (answered === undefined) return unfinished('unknown')
+    if (answered === undefined) return unfinishedFor('unknown')
     const { handle, answer, elsewhere = 'unknown' } = answered
-    if (kind.bound !== false && finishing.browser === undefined) return unfinished(elsewhere)
-    const browser = browserOf(kind, finishing.browser ?? '')
-    const opened = open(self, kind.name, browser, handle)
-    if (opened === undefined) return unfinished(elsewhere)
+    if (kind.bound !== false && finishing.browser === undefined) return unfinishedFor(elsewhere)
+    const browser = handleBrowser(kind, finishing.browser ?? '')
+    const opened = openWith(self, kind.name, browser, handle)
+    if (opened === undefined) return unfinishedFor(elsewhere)
     const { intent, subject, salt } = opened.content
     about = { id: idOf(kind.name, salt), intent, subject }
-    return answerIn(self, kind, finishing, { ...opened, answer, browser, id: about.id })
+    return finishOpened(self, kind, finishing, { ...opened, answer, browser, id: about.id })
   })
   if (E.isLeft(ended)) self.reports.refused(kind.name, 'finish', ended.left, about)
   else if (about !== undefined && ended.right.completed !== undefined) {
@@ -296,92 +286,93 @@ const finishIn = async <Kept, Answer, P extends ProofGiven>(
   return ended
 }
 
-/** An answer whose handle was opened. */
-interface Answering<Answer> extends Opened {
+interface Answering<Answer> extends Unsealed {
   readonly answer: Answer
   readonly browser: string
   readonly id: string
 }
 
-const answerIn = async <Kept, Answer, P extends ProofGiven>(
-  self: Self,
+const finishOpened = async <Kept, Answer, P extends ProofGiven>(
+  self: State,
   kind: Kind<never, Kept, Answer, P>,
-  finishing: Finishing<P>,
+  finishing: FinishRequest<P>,
   given: Answering<Answer>,
-): Promise<Result> => {
+): Promise<FinishResult> => {
   const { content, browser, id } = given
   const { intent, until } = content
   const leadsAgain = kind.leadsAgain === true && kind.bound !== false && (await finishing.isFinishedHere(id))
-  if (until <= self.now() && !leadsAgain) return unfinished('late')
-  if (!intentsOf(kind).includes(intent) || !finishing.isAwaited(intent)) return unfinished('unknown')
+  if (until <= self.now() && !leadsAgain) return unfinishedFor('late')
+  if (!intentsOf(kind).includes(intent) || !finishing.isAwaited(intent)) return unfinishedFor('unknown')
   const { subject, incoming } = finishing
-  if (isForSubject(intent) && (subject === undefined || content.subject !== subject)) return unfinished('anotherUser')
-  if (leadsAgain) return E.right(placeOf(content))
-  if (!(await finishing.isGoingOn(content))) return unfinished('unknown') // it uses no code up
+  if (isForSubject(intent) && (subject === undefined || content.subject !== subject))
+    return unfinishedFor('anotherUser')
+  if (leadsAgain) return E.right(endedAt(content))
+  if (!(await finishing.isGoingOn(content))) return unfinishedFor('unknown') // it uses no code up
   // Safe: the same kind made it
   const accepted = (await kind.accepts?.(incoming.body, content.kept as Kept, given.answer)) ?? true
-  if (accepted !== true) return unfinished(accepted || 'weak')
+  if (accepted !== true) return unfinishedFor(accepted || 'weak')
   // another password by the same link is another answer
   const answering = kind.bound === false ? { ...given, id: digest(JSON.stringify([id, incoming.body])) } : given
-  const check = () => attempt(self, kind, finishing, answering, id)
+  const check = () => checkOnce(self, kind, finishing, answering, id)
   if ((kind.tries ?? 1) > 1) return check()
   const run = () =>
     self.limited(browser === BY_TOKEN ? undefined : browser || undefined, incoming.address, check, isWrongAnswer)
-  return kind.leadsAgain === true ? once(self, finishing, answering, run) : run()
+  return kind.leadsAgain === true ? checkShared(self, finishing, answering, run) : run()
 }
 
-const placeOf = ({ returnTo, display }: Content): Ended => ({ returnTo, display })
+const endedAt = ({ returnTo, display }: HandleContent): Ended => ({ returnTo, display })
 
 // whether there was a free try
-const useTry = async ({ ids }: Self, id: string, tries: number, lifetime: number): Promise<boolean> => {
+const useTry = async ({ ids }: State, id: string, tries: number, lifetime: number): Promise<boolean> => {
   for (let at = 0; at < tries; at++) if (await ids.use(tryOf(id, at), lifetime)) return true
   return false
 }
 
 // whether this answer is the first right one. No later answer has a try, so its code is neither checked nor used up
-const end = async ({ ids }: Self, id: string, tries: number, lifetime: number): Promise<boolean> => {
+const endTries = async ({ ids }: State, id: string, tries: number, lifetime: number): Promise<boolean> => {
   if (!(await ids.use(`${id}.done`, lifetime))) return false
   await Promise.all(Array.from({ length: tries }, (_, at) => ids.use(tryOf(id, at), lifetime)))
   return true
 }
 
-const attempt = async <Kept, Answer, P extends ProofGiven>(
-  self: Self,
+const checkOnce = async <Kept, Answer, P extends ProofGiven>(
+  self: State,
   kind: Kind<never, Kept, Answer, P>,
-  finishing: Finishing<P>,
+  finishing: FinishRequest<P>,
   answering: Answering<Answer>,
   of: string,
-): Promise<Result> => {
+): Promise<FinishResult> => {
   const { tries = 1 } = kind
   const { content, root, answer, browser, id } = answering
   const { until, intent, subject, returnTo, before, stamp, lasting } = content
   const remembered = until - self.now() + MARGIN
   if (!(await useTry(self, of, tries, remembered))) {
     if (tries > 1) await self.running.get(id)
-    return kind.leadsAgain === true && (await finishing.isFinishedHere(id)) ? E.right(placeOf(content)) : again
+    return kind.leadsAgain === true && (await finishing.isFinishedHere(id)) ? E.right(endedAt(content)) : answeredBefore
   }
   // Safe: the same kind made it
   const checked = await kind.check(content.kept as Kept, answer, ceremonyOf(self, content, root, kind.name, browser))
   if (E.isLeft(checked)) return checked
   const at = self.now()
   const proof = { ...checked.right, at: Math.min(checked.right.at ?? at, at) }
-  const complete = async (): Promise<Result> => {
-    if (tries > 1 && !(await end(self, of, tries, remembered))) return again
+  const complete = async (): Promise<FinishResult> => {
+    if (tries > 1 && !(await endTries(self, of, tries, remembered))) return answeredBefore
     const completed = await finishing.complete({ proof, before, intent, subject, stamp, returnTo, lasting, id })
-    return E.isLeft(completed) ? completed : E.right({ ...placeOf(content), completed: completed.right })
+    return E.isLeft(completed) ? completed : E.right({ ...endedAt(content), completed: completed.right })
   }
-  return tries > 1 && kind.leadsAgain === true ? once(self, finishing, answering, complete) : complete()
+  return tries > 1 && kind.leadsAgain === true ? checkShared(self, finishing, answering, complete) : complete()
 }
 
 // Of the same answers at the same time, one is checked, and the others lead where it leads
-const once = async <P extends ProofGiven>(
-  { running }: Self,
-  { isFinishedHere }: Finishing<P>,
+const checkShared = async <P extends ProofGiven>(
+  { running }: State,
+  { isFinishedHere }: FinishRequest<P>,
   { id, content }: Answering<unknown>,
-  run: () => Promise<Result>,
-): Promise<Result> => {
+  run: () => Promise<FinishResult>,
+): Promise<FinishResult> => {
   const same = running.get(id)
-  if (same !== undefined) return E.isRight(await same) && (await isFinishedHere(id)) ? E.right(placeOf(content)) : again
+  if (same !== undefined)
+    return E.isRight(await same) && (await isFinishedHere(id)) ? E.right(endedAt(content)) : answeredBefore
   const result = caught(run)
   running.set(id, result)
   try {
@@ -406,4 +397,4 @@ const firstOf = (roots: ReadonlyArray<Buffer>): Buffer => {
   return first
 }
 
-const again: E.Either<AuthError, never> = E.left(usedBefore)
+const answeredBefore: E.Either<AuthError, never> = E.left(usedBefore)

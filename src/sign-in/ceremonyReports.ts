@@ -4,8 +4,7 @@ import type { AuthError } from '../core/AuthError.js'
 import { ceremonyDigest, report, userDigest, type CeremonyEvent } from '../core/events.js'
 import type { Intent } from './Kind.js'
 
-/** What is known of a ceremony. */
-export interface Known {
+export interface KnownCeremony {
   /** Left out if its handle was never sent. */
   readonly id?: string
   readonly intent: Intent
@@ -15,15 +14,14 @@ export interface Known {
 // The failure of an answer that came again: `unknown` for the client, and `used` in the record. Compared by identity
 export const usedBefore: AuthError = AuthErrors.unfinished('unknown')
 
-// What becomes of the ceremonies of an application (`on('ceremony')` of `koa-with-auth/events`)
 export const ceremonyReports = (application: string) => {
-  const aboutUser = ({ intent, subject }: Known) => ({
+  const aboutUser = ({ intent, subject }: KnownCeremony) => ({
     intent,
     ...(subject !== undefined && { user: userDigest(application, subject) }),
   })
   const made =
     (event: 'begun' | 'finished') =>
-    (kind: string, about: Known & { readonly id: string }): void =>
+    (kind: string, about: KnownCeremony & { readonly id: string }): void =>
       report('ceremony')(() => ({
         event,
         application,
@@ -34,7 +32,7 @@ export const ceremonyReports = (application: string) => {
   return {
     begun: made('begun'),
     finished: made('finished'),
-    refused: (kind: string, step: 'begin' | 'finish', failure: AuthError, about?: Known): void =>
+    refused: (kind: string, step: 'begin' | 'finish', failure: AuthError, about?: KnownCeremony): void =>
       report('ceremony')((): CeremonyEvent => {
         const reason = failure === usedBefore ? 'used' : failure.reason
         return {

@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
-import { failureOf } from '../core/Result.js'
+import { failureOf, type Result } from '../core/Result.js'
 import { clientAddress } from '../guesses/addresses.js'
 import { counting } from '../guesses/Guess.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
@@ -42,7 +42,7 @@ export const countFailures = (limiter: Limiter | Limiters = usualLimiters()) => 
   const count = counting(limiter, 'countFailures')
   return async <A>(given: WithRequest, account: string, check: () => A | Promise<A>): Promise<NonNullable<A>> => {
     const { request } = contextOf('countFailures(limiter)(ctx, account, check)', given)
-    const found = async (): Promise<E.Either<AuthError, NonNullable<A>>> => {
+    const found = async (): Promise<Result<NonNullable<A>>> => {
       const answer = await check()
       return answer ? E.right(answer) : E.left(AuthErrors.unfinished('wrong'))
     }
@@ -57,7 +57,7 @@ export const thrownFor = (failure: AuthError): unknown =>
   failure._tag === 'raised' ? failure.error : new SignInRefused(failure)
 
 /** An exception is a failure: of a store an outage, of `logIn` what it refused. It is no wrong guess. */
-export const caught = async <A>(run: () => Promise<E.Either<AuthError, A>>): Promise<E.Either<AuthError, A>> => {
+export const caught = async <A>(run: () => Promise<Result<A>>): Promise<Result<A>> => {
   try {
     return await run()
   } catch (error) {

@@ -16,6 +16,7 @@ import * as is from '../core/checks.js'
 import { checkOptions, declareFactories, token, type Checks } from '../core/options.js'
 import { counting } from '../guesses/Guess.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
+import type { Result } from '../core/Result.js'
 import type { NewPassword } from '../passwords/newPassword.js'
 import { passwordField } from './pages.js'
 import { usualLimiters } from './countFailures.js'
@@ -46,7 +47,7 @@ export const normalizeEmail = (given: unknown): string | undefined => {
 }
 
 // Says only what the client itself sent
-const noAddress: E.Either<AuthErrors.AuthError, never> = deepFreeze(
+const noAddress: Result<never> = deepFreeze(
   E.left({ ...AuthErrors.unfinished('malformed'), detail: 'One mail address is needed, as "address" in the body.' }),
 )
 
@@ -58,13 +59,13 @@ const linkTo = (origin: string, path: string, handle: string, key: string): stri
   `${origin}${path}?${new URLSearchParams({ handle, key }).toString()}`
 
 // The path that browsers see
-const mounted = ({ mount = '' }: Incoming, path: string): string =>
+const mountedPath = ({ mount = '' }: Incoming, path: string): string =>
   path.startsWith(`${mount}/`) ? path : `${mount}${path}`
 
-const named = (what: string, name: string | undefined): string => (name === undefined ? what : `${what}:${name}`)
+const kindName = (what: string, name: string | undefined): string => (name === undefined ? what : `${what}:${name}`)
 
 // The hidden members of the page's form, or the link itself
-const membersOf = ({ method, body, query }: Incoming) => {
+const linkMembers = ({ method, body, query }: Incoming) => {
   const [handle, key] = ['handle', 'key'].map((name) =>
     method === 'POST' ? (body[name] ?? query.get(name)) : undefined,
   )
@@ -84,7 +85,7 @@ const sendLater = (where: string, send: (calling: Calling) => unknown): void => 
   const failed = (why: string) => process.emitWarning(`${where}: ${hook} ${why}`, 'SignInWarning')
   const calling: Calling = (name, given) => {
     hook = name
-    secrets = Object.values(given).flatMap((value: unknown) => (typeof value === 'string' ? partsOf(value) : []))
+    secrets = Object.values(given).flatMap((value: unknown) => (typeof value === 'string' ? secretParts(value) : []))
     return given
   }
   setImmediate(() => {
@@ -98,7 +99,7 @@ const sendLater = (where: string, send: (calling: Calling) => unknown): void => 
 }
 
 // An address and its name, a link and what it carries, a code. A shorter name says little, and is in many messages
-const partsOf = (value: string): ReadonlyArray<string> =>
+const secretParts = (value: string): ReadonlyArray<string> =>
   [value, ...(value.includes('://') ? new URL(value).searchParams.values() : value.split('@', 1))].filter(
     (part) => part.length > 3,
   )
@@ -137,8 +138,8 @@ export interface EmailSignInOptions extends MailOptions {
 const MINUTE = 60_000
 // Mail programs cut links of more than 2,000 characters. A link has an address of at most 254, and a path, encrypted
 const LONGEST_PATH = 1000
-const TRIES = 3
-const DIGITS = 8
+const MAIL_TRIES = 3
+const CODE_DIGITS = 8
 
 const mailChecks: Checks<EmailSignInOptions> = {
   send: is.hook(1),
@@ -150,7 +151,7 @@ const mailChecks: Checks<EmailSignInOptions> = {
 
 // 48 bits of a secret: the remainder favours no code noticeably
 const codeFrom = (secret: string): string =>
-  String(Buffer.from(secret, 'base64url').readUIntBE(0, 6) % 10 ** DIGITS).padStart(DIGITS, '0')
+  String(Buffer.from(secret, 'base64url').readUIntBE(0, 6) % 10 ** CODE_DIGITS).padStart(CODE_DIGITS, '0')
 
 // A tag of its own, because an inherited property must not turn a code into a link
 type MailAnswer = { readonly by: 'link' } | { readonly by: 'code'; readonly code: unknown; readonly from: string }
@@ -179,10 +180,10 @@ export const emailSignIn = (
   const purpose = `code ${path}`
   const linked = (handle: string) => JSON.stringify([handle, path])
   return {
-    name: named('mail', name),
+    name: kindName('mail', name),
     part: 'emailSignIn',
     lifetime,
-    tries: TRIES,
+    tries: MAIL_TRIES,
     longestPath: LONGEST_PATH,
     form: { begin: [mailField], answer: [codeField], path },
     leadsAgain: true,
@@ -192,7 +193,7 @@ export const emailSignIn = (
       const begun = {
         kept: { address },
         send: (handle: string) => {
-          const link = linkTo(origin, mounted(incoming, path), handle, signer.sign(linked(handle)))
+          const link = linkTo(origin, mountedPath(incoming, path), handle, signer.sign(linked(handle)))
           const code = codeFrom(secret(purpose))
           sendLater('emailSignIn', (calling) => send(calling('send', { address, link, code })))
           return { body: { handle } }
@@ -201,7 +202,7 @@ export const emailSignIn = (
       return count(address, incoming.address, () => E.right(begun), E.isRight)
     },
     read: (incoming, signer) => {
-      const { handle, key, code } = membersOf(incoming)
+      const { handle, key, code } = linkMembers(incoming)
       if (typeof handle !== 'string') return undefined
       if (typeof key !== 'string') return { handle, answer: { by: 'code', code, from: incoming.address } }
       return signer.verify(linked(handle), key)
@@ -231,7 +232,6 @@ export interface LinkMail {
 /** What `isGood` may return: whether a password will do, or what `newPassword` resolves to. */
 type GoodAnswer = boolean | NewPassword
 
-/** Who asked for a link. */
 interface LinkAsked {
   /**
    * For `emailVerification`, the identifier of the user who was signed in when it began, so that a new address is verified for that
@@ -310,7 +310,7 @@ const linkKind = (intent: 'reset' | 'verify', options: PasswordResetOptions): Li
   const { accountOf, path, limiter = usualLimiters(), lifetime = (intent === 'reset' ? 10 : 60) * MINUTE } = given
   const self: Links = { ...given, where, count: counting(limiter, where), found: asksFor(where, accountOf) }
   return {
-    name: named(intent, given.name),
+    name: kindName(intent, given.name),
     part: where,
     lifetime,
     longestPath: LONGEST_PATH,
@@ -328,7 +328,7 @@ const linkKind = (intent: 'reset' | 'verify', options: PasswordResetOptions): Li
     }),
     begin: (incoming, beginning, ask, signer) => beginLink(self, incoming, beginning, ask, signer),
     read: (incoming, signer) => {
-      const { handle, key } = membersOf(incoming)
+      const { handle, key } = linkMembers(incoming)
       if (typeof handle !== 'string' || typeof key !== 'string') return undefined
       return { handle, answer: { isGenuine: (stamp) => signer.verify(linkedBy(self, handle, stamp), key) } }
     },
@@ -376,7 +376,7 @@ const beginLink = (
         const account = await found(address, subject)
         if (account === undefined) return
         const key = signer.sign(linkedBy(self, handle, account.stamp))
-        await send(calling('send', { address, link: linkTo(origin, mounted(incoming, path), handle, key) }))
+        await send(calling('send', { address, link: linkTo(origin, mountedPath(incoming, path), handle, key) }))
       })
       return { body: null }
     },

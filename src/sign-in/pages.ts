@@ -10,7 +10,7 @@ import { settingsOf } from '../core/Exchange.js'
 import { defaultErrorMapper, type AuthResponse } from '../core/Settings.js'
 import { digest } from '../crypto/secrets.js'
 import * as is from '../core/checks.js'
-import { checkHook, checkOptions, declareFactory, isGiven, type Checks } from '../core/options.js'
+import { checkHook, checkOptions, declareFactory, type Checks } from '../core/options.js'
 import { respondFailure } from '../koa/respond.js'
 import { headersOfRefusal } from '../koa/responseHeaders.js'
 import { english, type Page, type PageField } from '../sessions/Page.js'
@@ -18,13 +18,11 @@ import { requestSessionOf } from '../sessions/RequestSession.js'
 import { localPath, type Display, type Incoming, type Kind } from './Kind.js'
 import { applicationOf, returnToIn, sentPath } from './request.js'
 
-/** A form: a page without its step. */
 export type Form = Pick<Page, 'kind' | 'fields' | 'action' | 'handle'>
 
 // That of a browser is shorter, and Koa takes quadratic time to read one
 const MAX_ACCEPT = 1000
 
-/** Whether a browser asks for a page. */
 export const isNavigation = ({ request }: Context): boolean => {
   const { length } = request.get('Accept')
   return length > 0 && length <= MAX_ACCEPT && request.accepts('json', 'html') === 'html'
@@ -68,13 +66,12 @@ export const linkFields = (key: string, answer: ReadonlyArray<PageField>): Reado
   ...answer.filter(({ name }) => name !== 'code'),
 ]
 
-/** The fields that show the user of a link whom it is about. */
 export const shownBy = (
   ctx: Context,
   kind: Pick<Kind<never, never, never>, 'name' | 'shows' | 'bound'>,
   handle: string,
 ): ReadonlyArray<PageField> => {
-  if (!isGiven(kind, 'shows') || kind.shows === undefined || requestSessionOf(ctx).host === undefined) return []
+  if (kind.shows === undefined || requestSessionOf(ctx).host === undefined) return []
   const kept = applicationOf('linkPage(kind)', ctx, false).ceremonies.keptIn(kind, handle)
   // Safe: a handle of this kind has what it keeps
   return kept === undefined ? [] : kind.shows(kept as never)
@@ -85,7 +82,7 @@ export const respondPage = async (
   ctx: Context,
   page: Page,
   { status, headers = {} }: Pick<AuthResponse, 'status' | 'headers'> = { status: 200 },
-  otherwise = () => respondHtml(ctx, plain(ctx, page)),
+  otherwise = () => respondHtml(ctx, renderDefaultPage(ctx, page)),
 ): Promise<void> => {
   const made: unknown = await requestSessionOf(ctx).host?.pages?.(page, ctx)
   if (typeof made === 'string') {
@@ -157,7 +154,6 @@ export const leadTo = (ctx: Context, path: string): void => {
   ctx.status = 303
 }
 
-/** Whether no hook has written a response. */
 export const isUnanswered = ({ response }: Context): boolean =>
   response.status === 404 && (response.body === undefined || response.body === null)
 
@@ -209,7 +205,7 @@ export interface LinkPageOptions {
 const hasForm = ({ step, fields, handle }: Page): boolean =>
   step !== 'done' && (fields.length > 0 || handle !== undefined)
 
-const plainHtml = (
+const pageHtml = (
   page: Page,
   { language, title, text, button, password = '' }: LinkPageOptions,
   labelOf: (field: PageField) => string = () => password,
@@ -252,7 +248,7 @@ const textsFor = (ctx: Context) => {
   return { language, texts: { ...english, ...(Object.hasOwn(all, language) && all[language]) } }
 }
 
-const plain = (ctx: Context, page: Page): string => {
+const renderDefaultPage = (ctx: Context, page: Page): string => {
   const { kind, step, failure, fields } = page
   const { language, texts } = textsFor(ctx)
   const isLink = fields.some(({ name }) => name === 'key')
@@ -265,14 +261,14 @@ const plain = (ctx: Context, page: Page): string => {
   const title = said(variant, 'answer') ?? ''
   const text = failure === undefined ? said(`${variant}Text`) : said(failure.reason, 'other')
   const button = said(hasForm(page) ? 'send' : 'goOn') ?? ''
-  return plainHtml(
+  return pageHtml(
     page,
     { language, title, text, button },
     ({ name, autocomplete }) => said(name === 'password' ? autocomplete : name, name, autocomplete) ?? name,
   )
 }
 
-/** Answers with HTML. `allowed` are the directives of its policy that allow something: by default, a form. */
+/** Answers with HTML. `openerPolicy` are the directives of its policy that allow something: by default, a form. */
 const respondHtml = (ctx: Context, html: string, allowed = formPolicy): void => {
   ctx.set({
     'Cache-Control': 'no-store',
@@ -300,7 +296,7 @@ if (isOurs(window.opener)) {
   window.close()
 } else location.replace(path)`
 
-const allowed = `script-src 'sha256-${digest(script, 'base64')}'; form-action 'none'`
+const openerPolicy = `script-src 'sha256-${digest(script, 'base64')}'; form-action 'none'`
 
 // The page on which a sign-in in a popup ends posts the return path to its opener, if that is of the same origin, and
 // closes itself. Nothing else is in it, so whoever gets the message learns nothing that the opener does not know.
@@ -319,7 +315,7 @@ const respondToOpener = (ctx: Context, end: Page): Promise<void> =>
 <script>${script}</script>
 </body></html>
 `,
-      allowed,
+      openerPolicy,
     )
   })
 
@@ -351,7 +347,7 @@ export const linkPage = (
     | (Pick<Kind<never, never, never>, 'name' | 'form' | 'shows' | 'bound'> & { readonly read: unknown }),
 ): Middleware => {
   const isKind = typeof given === 'object' && 'read' in given
-  const asked = (isKind && isGiven(given, 'form') && given.form?.answer) || []
+  const asked = (isKind && given.form?.answer) || []
   const checked = (options: LinkPageOptions) => checkOptions('linkPage', options, linkPageChecks)
   if (typeof given === 'function') checkHook('linkPage', given, 1)
   const same = isKind || typeof given === 'function' ? undefined : checked(given)
@@ -368,7 +364,7 @@ export const linkPage = (
       action: sentPath(ctx),
     }
     if (texts === undefined) return respondPage(ctx, page)
-    return respondPage(ctx, page, undefined, () => respondHtml(ctx, plainHtml(page, texts)))
+    return respondPage(ctx, page, undefined, () => respondHtml(ctx, pageHtml(page, texts)))
   }
 }
 

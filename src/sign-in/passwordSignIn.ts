@@ -8,7 +8,7 @@ import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import { isSafe } from '../core/CrossOrigin.js'
 import { errorInWords, stating } from '../core/data.js'
-import { fromAnswer } from '../core/Result.js'
+import { fromAnswer, type Result } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { bare, checkOptions, declareFactory, withoutUndefined, type Check, type Checks } from '../core/options.js'
 import { counting } from '../guesses/Guess.js'
@@ -34,7 +34,7 @@ import {
   type Form,
 } from './pages.js'
 import { applicationOf, isRefused, usedIn, type Application, returnToIn } from './request.js'
-import { finishing } from './signIn.js'
+import { finishCeremony } from './signIn.js'
 
 /** The account of a name. */
 export interface PasswordAccount<U> {
@@ -84,16 +84,16 @@ export interface PasswordSignInOptions<U extends object> extends LifetimeOptions
    */
   readonly as?: 'bearer' | undefined
   /** Other names of the fields, such as `{ username: 'email' }`. */
-  readonly fields?: { readonly [Name in FieldName]?: string | undefined } | undefined
+  readonly fields?: { readonly [Name in FormFieldName]?: string | undefined } | undefined
 }
 
-type FieldName = 'username' | 'password' | 'remember' | 'returnTo'
+type FormFieldName = 'username' | 'password' | 'remember' | 'returnTo'
 
 const usualNames = { username: 'username', password: 'password', remember: 'remember', returnTo: 'returnTo' }
 
-const names: Check = (where, value) => {
+const fieldNames: Check = (where, value) => {
   // Safe: anything but an object is refused
-  const given = value as { readonly [Name in FieldName]?: string }
+  const given = value as { readonly [Name in FormFieldName]?: string }
   const name = is.maybe(is.nonEmpty)
   checkOptions(where, given, { username: name, password: name, remember: name, returnTo: name })
 }
@@ -113,7 +113,7 @@ const checks: Checks<PasswordSignInOptions<never>> = {
   signedIn: is.maybe(is.hook(2)),
   keep: is.maybe(is.list),
   as: carried,
-  fields: is.maybe(names),
+  fields: is.maybe(fieldNames),
   ...lifetimeChecks,
 }
 
@@ -126,10 +126,10 @@ const canBeName = (name: string): boolean => name.length <= MAX_NAME && name.isW
 const isChosen = (u: unknown): boolean =>
   u === true || (typeof u === 'string' && !['', 'false', 'off', '0'].includes(u))
 
-const wrong: E.Either<AuthError, never> = E.left(AuthErrors.unfinished('wrong'))
+const wrongPassword: Result<never> = E.left(AuthErrors.unfinished('wrong'))
 
 /** A user whose password was right, and the revocation stamp of that time. */
-interface Known<U> {
+interface ProvenUser<U> {
   readonly user: U
   readonly stamp: string
 }
@@ -140,7 +140,7 @@ interface Known<U> {
  * `{ next: 'code', handle }`, or the page that asks for the code; it posts to the same path, and needs no other route. `{ handle, code }`
  * will do if `accountOf` knows users by their identifier, and `factors` is no function.
  *
- * A wrong password, an unknown name and a user without a password are the same 403 `wrong`, after the same work. Beyond the limit
+ * A wrong password, an unknown name and a user without a password are the same 403 `wrongPassword`, after the same work. Beyond the limit
  * it is a 429, fields that are missing or sent twice are a 400 `malformed`, another site's form is a 403, an outage a 503. Browsers
  * get each as a page, with the form to try again. A GET is the form itself. `remember` has an effect through `idle` and `absolute`:
  * `absolute: ({ remember }) => remember && 30 * DAY`. Throws a TypeError for options that cannot work.
@@ -164,7 +164,7 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
 }
 
 const passwordHandler =
-  <U extends object>(self: Self<U>): Middleware =>
+  <U extends object>(self: FormSelf<U>): Middleware =>
   async (ctx) => {
     const application = applicationOf('passwordSignIn', ctx, false)
     ctx.set('Cache-Control', 'no-store')
@@ -188,9 +188,11 @@ const passwordHandler =
         return await second(self, ctx, application, incoming, is.isFilled(name) ? name : undefined)
       }
       if (!is.isFilled(name) || !is.isFilled(password)) return await refuse(AuthErrors.unfinished('malformed'), body)
-      const known = await self.count(name, address, () => caught(() => check(self, application, name, password)))
+      const known = await self.count(name, address, () =>
+        caught(() => checkPassword(self, application, name, password)),
+      )
       if (E.isLeft(known)) return await refuse(known.left, body)
-      return await goOn(self, ctx, application, incoming, known.right)
+      return await signInUser(self, ctx, application, incoming, known.right)
     } catch (error) {
       if (!(error instanceof SignInRefused)) throw error
       await refuse(error.failure, body)
@@ -198,20 +200,19 @@ const passwordHandler =
     }
   }
 
-interface Self<U extends object> extends Pick<
+interface FormSelf<U extends object> extends Pick<
   PasswordSignInOptions<U>,
   'accountOf' | 'factors' | 'save' | 'keep' | 'as' | 'signedIn'
 > {
   readonly lifetimes: LifetimeOptions<PasswordDone<U>>
   readonly count: ReturnType<typeof counting>
-  readonly named: Readonly<Record<FieldName, string>>
-  /** What the form asks for. */
+  readonly named: Readonly<Record<FormFieldName, string>>
   readonly fields: ReadonlyArray<PageField>
 }
 
-const settingOf = <U extends object>(given: PasswordSignInOptions<U>): Self<U> => {
+const settingOf = <U extends object>(given: PasswordSignInOptions<U>): FormSelf<U> => {
   const { factors, limiter = usualLimiters(), idle, absolute, persistent } = given
-  const named: Readonly<Record<FieldName, string>> = { ...usualNames, ...withoutUndefined({ ...given.fields }) }
+  const named: Readonly<Record<FormFieldName, string>> = { ...usualNames, ...withoutUndefined({ ...given.fields }) }
   const taken = [...Object.values(named), ...(factors === undefined ? [] : ['handle', 'code'])]
   if (new Set(taken).size < taken.length) {
     throw new TypeError(`passwordSignIn({ fields }): two fields have one name; the names are ${taken.join(', ')}`)
@@ -223,10 +224,10 @@ const settingOf = <U extends object>(given: PasswordSignInOptions<U>): Self<U> =
     ...(hasChoice ? [{ name: named.remember, type: 'checkbox', autocomplete: 'off' } as const] : []),
   ]
   const count = counting(limiter, 'passwordSignIn')
-  return bare({ ...given, lifetimes: bare({ idle, absolute, persistent }), count, named, fields })
+  return { ...given, lifetimes: { idle, absolute, persistent }, count, named, fields }
 }
 
-const formNow = <U extends object>({ named, fields }: Self<U>, ctx: Context, body: Incoming['body'] = {}): Form => {
+const formNow = <U extends object>({ named, fields }: FormSelf<U>, ctx: Context, body: Incoming['body'] = {}): Form => {
   const typed = bare({ ...body, [named.remember]: isChosen(body[named.remember]) ? 'on' : undefined })
   return beginForm(ctx, 'password', fields, typed, named.returnTo)
 }
@@ -234,9 +235,9 @@ const formNow = <U extends object>({ named, fields }: Self<U>, ctx: Context, bod
 // --- the password
 
 const accountFor = async <U extends object>(
-  { accountOf }: Self<U>,
+  { accountOf }: FormSelf<U>,
   name: string,
-): Promise<E.Either<AuthError, PasswordAccount<U> | undefined>> => {
+): Promise<Result<PasswordAccount<U> | undefined>> => {
   if (!canBeName(name)) return E.right(undefined)
   const answer = await fromAnswer(accountOf(name))
   if (E.isLeft(answer)) return answer.left._tag === 'invalid' ? E.right(undefined) : answer
@@ -248,7 +249,7 @@ const accountFor = async <U extends object>(
 }
 
 const renew = async <U extends object>(
-  self: Self<U>,
+  self: FormSelf<U>,
   name: string,
   { hash }: PasswordAccount<U>,
   password: string,
@@ -265,31 +266,31 @@ const renew = async <U extends object>(
   }
 }
 
-const check = async <U extends object>(
-  self: Self<U>,
+const checkPassword = async <U extends object>(
+  self: FormSelf<U>,
   application: Application,
   name: string,
   password: string,
-): Promise<E.Either<AuthError, Known<U>>> => {
+): Promise<Result<ProvenUser<U>>> => {
   const found = await accountFor(self, name)
   if (E.isLeft(found)) return found
-  if (!(await verify(found.right?.hash, password)) || found.right === undefined) return wrong
+  if (!(await verify(found.right?.hash, password)) || found.right === undefined) return wrongPassword
   // what was true before the password was verified may have been changed by a reset, which ends what is older than its stamp
   const stamp = await stampOfUser(application, application.host.identify(found.right.user))
   const now = await accountFor(self, name)
   if (E.isLeft(now)) return now
-  if (now.right === undefined) return wrong
-  if (now.right.hash !== found.right.hash && !(await verify(now.right.hash, password))) return wrong
+  if (now.right === undefined) return wrongPassword
+  if (now.right.hash !== found.right.hash && !(await verify(now.right.hash, password))) return wrongPassword
   await renew(self, name, now.right, password)
   return E.right({ user: now.right.user, stamp })
 }
 
-const goOn = async <U extends object>(
-  self: Self<U>,
+const signInUser = async <U extends object>(
+  self: FormSelf<U>,
   ctx: Context,
   application: Application,
   incoming: Incoming,
-  { user, stamp }: Known<U>,
+  { user, stamp }: ProvenUser<U>,
 ): Promise<void> => {
   const { named, lifetimes, keep = [], as } = self
   const { body } = incoming
@@ -315,7 +316,7 @@ const goOn = async <U extends object>(
 // --- the second factor
 
 const factorOf = async <U extends object>(
-  { factors }: Self<U>,
+  { factors }: FormSelf<U>,
   application: Application,
   user: U,
 ): Promise<SecondFactor | undefined> => {
@@ -327,12 +328,12 @@ const factorOf = async <U extends object>(
   return kind
 }
 
-const codeForm = <U extends object>({ named }: Self<U>, kind: SecondFactor, name: string | undefined) => ({
+const codeForm = <U extends object>({ named }: FormSelf<U>, kind: SecondFactor, name: string | undefined) => ({
   kind: familyOf(kind),
   fields: [...(name === undefined ? [] : [hidden(named.username, name)]), ...(kind.form?.answer ?? [])],
 })
 
-const userOf = async <U extends object>(self: Self<U>, name: string): Promise<U | undefined> => {
+const userNamed = async <U extends object>(self: FormSelf<U>, name: string): Promise<U | undefined> => {
   const found = await accountFor(self, name)
   if (E.isLeft(found)) throw thrownFor(found.left)
   return found.right?.user
@@ -340,7 +341,7 @@ const userOf = async <U extends object>(self: Self<U>, name: string): Promise<U 
 
 // The code of a page: the name says which account, and the handle whether its password was right, and of which user
 const second = async <U extends object>(
-  self: Self<U>,
+  self: FormSelf<U>,
   ctx: Context,
   application: Application,
   incoming: Incoming,
@@ -348,15 +349,15 @@ const second = async <U extends object>(
 ): Promise<void> => {
   const { factors, keep, as, signedIn } = self
   // A stranger has no good handle. So nothing is looked up before it is opened, whose time would show which names exist
-  let user = typeof factors === 'function' && name !== undefined ? await userOf(self, name) : undefined
+  let user = typeof factors === 'function' && name !== undefined ? await userNamed(self, name) : undefined
   const kind = typeof factors === 'function' ? user && (await factorOf(self, application, user)) : factors
   const failure =
     kind === undefined
       ? AuthErrors.unfinished('unknown')
-      : await finishing(ctx, application, usedIn(application, kind), incoming, {
+      : await finishCeremony(ctx, application, usedIn(application, kind), incoming, {
           hookOf: () => () => user,
           isMeant: async (subject = '') => {
-            user ??= await userOf(self, name ?? subject)
+            user ??= await userNamed(self, name ?? subject)
             return user !== undefined && application.host.identify(user) === subject
           },
           keep,

@@ -10,7 +10,6 @@ import { isForgedChange, isSafe } from '../core/CrossOrigin.js'
 import { ownField, ownOrGetter } from '../core/data.js'
 import { settingsOf } from '../core/Exchange.js'
 import { fromNow, memory, type Memory } from '../core/memory.js'
-import { isGiven } from '../core/options.js'
 import { fromCookie } from '../core/RequestFields.js'
 import { mac, randomId } from '../crypto/secrets.js'
 import { clientAddress } from '../guesses/addresses.js'
@@ -34,12 +33,12 @@ const ceremoniesOf = new WeakMap<SessionHost, Memory<Ceremonies>>()
 // Of one application
 const ORIGINS = 1000
 
-const isLoopback = (host: string): boolean =>
+const isLoopbackHost = (host: string): boolean =>
   /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/.test(host)
 
-const originOf = ({ origin, isProduction }: SessionHost, { request }: Context, isNeeded: boolean): string => {
+const applicationOrigin = ({ origin, isProduction }: SessionHost, { request }: Context, isNeeded: boolean): string => {
   if (origin !== undefined) return originFor(origin, request) ?? misdirected(request)
-  if (!isProduction && isLoopback(request.host)) return `${request.protocol}://${request.host}`
+  if (!isProduction && isLoopbackHost(request.host)) return `${request.protocol}://${request.host}`
   if (!isNeeded) return ''
   throw new Error(
     'koa-with-auth/sign-in: write sessions(app, { origin: "https://shop.example" }), the public origin of the application; it is never read from the Host field',
@@ -58,20 +57,12 @@ export const applicationOf = (caller: string, ctx: Context, needsOrigin = true):
       `${caller}: call sessions(app, { origin, ... }) of koa-with-auth/sessions before the routers are mounted`,
     )
   }
-  const origin = originOf(host, ctx, needsOrigin)
+  const origin = applicationOrigin(host, ctx, needsOrigin)
   const known = ceremoniesOf.get(host) ?? memory({ size: ORIGINS, maxAge: Infinity, dropsFirst: 'oldest' })
   ceremoniesOf.set(host, known)
   const made = known.get(origin) ?? ceremonies({ ...host, origin, ids: idsIn(host.store, host.name) })
   known.set(origin, fromNow(made))
   return { ceremonies: made, session, host }
-}
-
-// A kind without what all objects of a process inherit, after a merge has polluted their prototype
-const withoutInherited = <K extends object>(kind: K): K => {
-  const inherited = Object.keys(Object.prototype).filter((name) => !isGiven(kind, name))
-  if (inherited.length === 0) return kind
-  // Safe: the same kind; what is left out was none of its members
-  return Object.assign(Object.create(kind) as K, Object.fromEntries(inherited.map((name) => [name, undefined])))
 }
 
 const kindsOf = new WeakMap<SessionHost, Map<string, object>>()
@@ -89,7 +80,7 @@ export const usedIn = <K extends { readonly name: string }>({ host }: Applicatio
     )
   }
   kinds.set(kind.name, kind)
-  return withoutInherited(kind)
+  return kind
 }
 
 // --- the browser
@@ -153,10 +144,10 @@ export const isRefused = (ctx: Context, role?: 'begin', as?: Carried): boolean =
   // a token is for nobody who cannot read the response
   (as === undefined && isForgedChange(ctx.request, settingsOf(ctx.request)))
 
-const REMEMBERED = 30
+const MAX_FINISHED = 30
 
 // How long another answer of the same browser may take that was sent at the same time
-const AT_ONCE = 5000
+const ANSWER_AT_ONCE = 5000
 
 /**
  * The ceremonies that this browser has finished, by their ids: an answer that comes again leads where it led. Those that sign in are
@@ -176,17 +167,17 @@ export const finishedHere = (
       if (bound !== false) return session.details(ctx).finished?.includes(id) === true
       const browser = browserOf(host, ctx.request)
       if (browser === undefined) return false
-      const isNew = await ids.use(linkOf(browser, id), AT_ONCE)
+      const isNew = await ids.use(linkOf(browser, id), ANSWER_AT_ONCE)
       if (isNew) await ids.release(linkOf(browser, id))
       return !isNew
     },
     add: async (id: string, user: string | undefined): Promise<void> => {
       const now = Date.now()
       for (const [one, { until }] of finished) if (until <= now) finished.delete(one)
-      finished.set(id, { until: now + AT_ONCE, user })
+      finished.set(id, { until: now + ANSWER_AT_ONCE, user })
       const details = session.details(ctx)
       if (bound !== false) {
-        session.bindAnew(ctx, { ...details, finished: [...(details.finished ?? []), id].slice(-REMEMBERED) })
+        session.bindAnew(ctx, { ...details, finished: [...(details.finished ?? []), id].slice(-MAX_FINISHED) })
       } else if (!ctx.headerSent) await ids.use(linkOf(browserFor(ctx, host, lifetime), id), lifetime)
     },
   }
@@ -194,78 +185,78 @@ export const finishedHere = (
 
 // --- what is sent
 
-const MAX_LENGTH = 65_536
+const MAX_BODY_LENGTH = 65_536
 
-type Members = Incoming['body']
+type BodyMembers = Incoming['body']
 
-const nothing: Members = Object.freeze(Object.create(null) as Record<string, unknown>)
+const noMembers: BodyMembers = Object.freeze(Object.create(null) as Record<string, unknown>)
 
 /**
  * The members of a JSON object, or the fields of a form; without a prototype. A field that was sent twice is an array,
  * which no kind takes. Another body, or none, has no members. Throws an HTTP error 413 above 64 kB, and 400 for what is
  * no JSON and for more than 100 fields.
  */
-export const bodyOf = async (ctx: Context): Promise<Members> => {
+export const membersSent = async (ctx: Context): Promise<BodyMembers> => {
   const body = await readBody(ctx)
   return typeof body === 'number' ? ctx.throw(body) : body
 }
 
 /**
- * A request as kinds see it. Throws what `bodyOf` throws where a ceremony begins. An answer whose body cannot be read has no
+ * A request as kinds see it. Throws what `membersSent` throws where a ceremony begins. An answer whose body cannot be read has no
  * members: it is refused like any other that is wrong.
  */
 export const incomingOf = async (ctx: Context, role: 'begin' | 'finish'): Promise<Incoming> => {
-  const read = role === 'begin' ? await bodyOf(ctx) : await readBody(ctx)
+  const read = role === 'begin' ? await membersSent(ctx) : await readBody(ctx)
   return {
     method: ctx.method,
     path: ctx.path,
-    mount: mountOf(ctx),
+    mount: mountPrefix(ctx),
     query: new URLSearchParams(ctx.querystring),
-    body: typeof read === 'number' ? nothing : read,
+    body: typeof read === 'number' ? noMembers : read,
     principal: ownField(ctx.request, 'auth'),
     address: clientAddress(ctx.request),
   }
 }
 
 /** The path that a request says, in its body or its query. One that comes twice is none, but for the same in both. */
-export const returnToIn = (body: Members, query: URLSearchParams, name = 'returnTo'): unknown => {
+export const returnToIn = (body: BodyMembers, query: URLSearchParams, name = 'returnTo'): unknown => {
   const [path, ...more] = query.getAll(name)
   const own = body[name] ?? path
   return more.length > 0 || own !== (path ?? own) ? undefined : own
 }
 
 // The status if it cannot be read
-const readBody = async (ctx: Context): Promise<Members | 400 | 413> => {
-  if (ctx.method === 'GET' || ctx.method === 'HEAD') return nothing
+const readBody = async (ctx: Context): Promise<BodyMembers | 400 | 413> => {
+  if (ctx.method === 'GET' || ctx.method === 'HEAD') return noMembers
   // also what has read the body ahead of Koa: express.json(), a host of functions
   const parsed = ownOrGetter(ctx.request, 'body') ?? ownOrGetter(ctx.req, 'body')
-  if (parsed !== undefined) return membersOf(parsed)
+  if (parsed !== undefined) return bodyMembers(parsed)
   const isJson = ctx.is('json', '+json')
-  if (isJson === false && ctx.is('urlencoded') === false) return nothing
-  const text = Number(ctx.get('Content-Length')) > MAX_LENGTH ? undefined : await textOf(ctx.req)
+  if (isJson === false && ctx.is('urlencoded') === false) return noMembers
+  const text = Number(ctx.get('Content-Length')) > MAX_BODY_LENGTH ? undefined : await bodyText(ctx.req)
   if (text === undefined) return 413
-  if (isJson === false) return fieldsOf(text)
-  if (text === '') return nothing
+  if (isJson === false) return formFields(text)
+  if (text === '') return noMembers
   try {
-    return membersOf(JSON.parse(text))
+    return bodyMembers(JSON.parse(text))
   } catch {
     return 400
   }
 }
 
-const membersOf = (u: unknown): Members =>
+const bodyMembers = (u: unknown): BodyMembers =>
   typeof u === 'object' && u !== null && !Array.isArray(u)
     ? // Safe: an object without a prototype gets the members
       Object.assign(Object.create(null) as Record<string, unknown>, u)
-    : nothing
+    : noMembers
 
 // The form of a sign-in has a few fields
-const MAX_FIELDS = 100
+const MAX_FORM_FIELDS = 100
 
 // One walk: `getAll` for each name takes quadratic time
-const fieldsOf = (text: string): Members | 400 => {
+const formFields = (text: string): BodyMembers | 400 => {
   // counted before they are parsed: for fields without "=", Node 26 takes quadratic time
-  if (text.split('&').filter((field) => field !== '').length > MAX_FIELDS) return 400
+  if (text.split('&').filter((field) => field !== '').length > MAX_FORM_FIELDS) return 400
   const form = new URLSearchParams(text)
   // Safe: an object without a prototype has no members yet
   const fields = Object.create(null) as Record<string, unknown>
@@ -278,14 +269,14 @@ const fieldsOf = (text: string): Members | 400 => {
 
 // `undefined` for one that is too long. Its rest is received and thrown away, because a response on a connection that was cut
 // off does not arrive
-const textOf = (request: IncomingMessage): Promise<string | undefined> =>
+const bodyText = (request: IncomingMessage): Promise<string | undefined> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let length = 0
     request.on('data', (chunk: Buffer | string) => {
       const bytes = Buffer.from(chunk)
       length += bytes.length
-      if (length <= MAX_LENGTH) chunks.push(bytes)
+      if (length <= MAX_BODY_LENGTH) chunks.push(bytes)
       else resolve(undefined)
     })
     // also for one that somebody else has read to its end
@@ -309,7 +300,7 @@ export const sentPath = ({ originalUrl }: Context): string => {
   return URL.canParse(originalUrl, base) ? localPath(new URL(originalUrl, base).pathname) : '/'
 }
 
-const mountOf = (ctx: Context): string => {
+const mountPrefix = (ctx: Context): string => {
   const sent = sentPath(ctx)
   return sent.endsWith(ctx.path) ? sent.slice(0, -ctx.path.length) : ''
 }
@@ -325,7 +316,7 @@ export const postedAddress = async (
   { ceremonies }: Application,
   { posted = [], concealed = [] }: Posted,
 ): Promise<string | undefined> => {
-  const body = await bodyOf(ctx)
+  const body = await membersSent(ctx)
   const query = new URLSearchParams()
   for (const name of posted) {
     const value = body[name]

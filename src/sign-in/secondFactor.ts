@@ -6,11 +6,10 @@ import { createHmac, randomBytes, randomInt } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
-import type { AuthError } from '../core/AuthError.js'
-import { ownOrGetter } from '../core/data.js'
+import type { Result } from '../core/Result.js'
 import type { OneTimeIds } from '../core/OneTimeIds.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactories, isGiven, token } from '../core/options.js'
+import { checkOptions, declareFactories, token } from '../core/options.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { memoryLimiter } from '../guesses/memoryLimiter.js'
 import { clientAddress } from '../guesses/addresses.js'
@@ -39,9 +38,9 @@ export interface CodeFactor {
 }
 
 /** The keys of an application: `() => app.keys`. The first seals, all open. */
-type Keys = () => unknown
+type KeysNow = () => unknown
 
-const rootsOf = (keys: Keys, purpose: string): ReadonlyArray<Buffer> => {
+const rootsOf = (keys: KeysNow, purpose: string): ReadonlyArray<Buffer> => {
   const now = keys()
   if (strengthOf(now) === 'weak') throw new TypeError(keysFix)
   return derivedFrom(now, `koa-with-auth/${purpose}`)
@@ -49,11 +48,11 @@ const rootsOf = (keys: Keys, purpose: string): ReadonlyArray<Buffer> => {
 
 // --- TOTP
 
-const STEP = 30_000
-const DIGITS = 6
+const TOTP_STEP = 30_000
+const TOTP_DIGITS = 6
 const SECRET_BYTES = 20
 /** How long the newest code of a secret is remembered, so that no older one is good when the clock is set back. */
-const REMEMBERED = 90 * 86_400_000
+const STEP_LIFETIME = 90 * 86_400_000
 
 const TIMEOUT = 2000
 
@@ -65,11 +64,11 @@ const isNewest = async (store: Store, name: string, step: number): Promise<boole
   for (let tries = 0; tries < CHANGES; tries++) {
     const [was] = await store.get([name])
     if (was === undefined) {
-      if (await store.insert(name, String(step), REMEMBERED)) return true
+      if (await store.insert(name, String(step), STEP_LIFETIME)) return true
     } else {
       // also after the clock was set back
       if (!(step > Number(was))) return false
-      if (await store.update(name, String(step), REMEMBERED, was)) return true
+      if (await store.update(name, String(step), STEP_LIFETIME, was)) return true
     }
   }
   return false
@@ -81,16 +80,16 @@ const codeOfStep = (secret: Buffer, step: number): string => {
   counter.writeBigUInt64BE(BigInt(step))
   const mac = createHmac('sha1', secret).update(counter).digest()
   const offset = (mac.at(-1) ?? 0) & 0xf
-  return String((mac.readUInt32BE(offset) & 0x7fff_ffff) % 10 ** DIGITS).padStart(DIGITS, '0')
+  return String((mac.readUInt32BE(offset) & 0x7fff_ffff) % 10 ** TOTP_DIGITS).padStart(TOTP_DIGITS, '0')
 }
 
-const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+const base32Alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
 /** RFC 4648 §6, without padding. */
 const base32 = (bytes: Buffer): string => {
   let bits = ''
   for (const byte of bytes) bits += byte.toString(2).padStart(8, '0')
-  return (bits.match(/.{1,5}/g) ?? []).map((five) => alphabet[Number.parseInt(five.padEnd(5, '0'), 2)]).join('')
+  return (bits.match(/.{1,5}/g) ?? []).map((five) => base32Alphabet[Number.parseInt(five.padEnd(5, '0'), 2)]).join('')
 }
 
 /** How codes of an authenticator app work. */
@@ -98,7 +97,7 @@ export interface TotpOptions {
   /** The name of the service, which the app shows. */
   readonly issuer: string
   /** The keys that encrypt secrets at rest: `() => app.keys`. The first encrypts, all decrypt. */
-  readonly keys: Keys
+  readonly keys: KeysNow
   /** The sealed secret of a user, as `enrol` made it, once it is active; `undefined` if there is none. */
   readonly secretOf: (user: string) => string | undefined | Promise<string | undefined>
   /** Where used codes are remembered: the store of the sessions. */
@@ -168,7 +167,7 @@ export const totp = (options: TotpOptions): Totp => {
   const confirm = async (user: string, kept: string, typed: unknown): Promise<boolean> => {
     const secret = open(user, kept)
     const code = typedDigits(typed) ?? ''
-    const now = Math.floor(Date.now() / STEP)
+    const now = Math.floor(Date.now() / TOTP_STEP)
     let found: number | undefined
     // every step is compared, so the time does not show which one fits
     for (let step = now - around; step <= now + around; step++) {
@@ -206,7 +205,7 @@ const CODE_BYTES = 15
 /** How recovery codes work. */
 export interface RecoveryCodesOptions {
   /** The keys that digest codes: `() => app.keys`. */
-  readonly keys: Keys
+  readonly keys: KeysNow
   /**
    * Removes one of these digests from those of a user, and resolves to whether one was there. In one step, so that a code
    * is used once: `delete from recovery where user = ? and digest in (...)`.
@@ -289,7 +288,6 @@ interface CodesAnswer {
   readonly from: string
 }
 
-/** What the browser gets at the beginning, and sends with the answer. */
 interface Handle {
   readonly handle: string
 }
@@ -309,16 +307,16 @@ export interface SecondFactor extends Kind<unknown, null, CodesAnswer, { method:
 const inAllProcesses = async <A>(
   ids: OneTimeIds | undefined,
   user: string,
-  run: () => Promise<E.Either<AuthError, A>>,
-): Promise<E.Either<AuthError, A>> => {
+  run: () => Promise<Result<A>>,
+): Promise<Result<A>> => {
   if (ids === undefined) return run()
   // from anywhere, so that few are asked while few are taken
-  const first = randomInt(WRONG)
-  const placeAt = (at: number) => `wrong codes of ${user}.${(first + at) % WRONG}`
+  const first = randomInt(MAX_WRONG_CODES)
+  const placeAt = (at: number) => `wrong codes of ${user}.${(first + at) % MAX_WRONG_CODES}`
   let at = 0
   while (!(await ids.use(placeAt(at), DAY * 1000))) {
     at++
-    if (at === WRONG) return E.left(AuthErrors.throttled(DAY))
+    if (at === MAX_WRONG_CODES) return E.left(AuthErrors.throttled(DAY))
   }
   const result = await caught(run)
   // if the store fails now, it stays counted
@@ -326,10 +324,10 @@ const inAllProcesses = async <A>(
   return result
 }
 
-const TRIES = 5
+const CODE_TRIES = 5
 
 // NIST SP 800-63B §3.2.2: at most 100 wrong ones in a row for an account. In seconds
-const WRONG = 100
+const MAX_WRONG_CODES = 100
 const DAY = 86_400
 
 /**
@@ -356,13 +354,13 @@ export const secondFactor = (options: SecondFactorOptions): SecondFactor => {
   const self: Codes = {
     factors,
     count: counting(limiter, 'secondFactor'),
-    ofAccount: counting(memoryLimiter(WRONG, DAY), 'secondFactor'),
+    ofAccount: counting(memoryLimiter(MAX_WRONG_CODES, DAY), 'secondFactor'),
   }
-  const isNumeric = factors.every((factor) => ownOrGetter(factor, 'isNumeric') === true)
+  const isNumeric = factors.every((factor) => factor.isNumeric === true)
   return {
     name: ['code', name, factors.map(({ method }) => method).join()].filter((part) => part !== undefined).join(':'),
     lifetime,
-    tries: TRIES,
+    tries: CODE_TRIES,
     leadsAgain: true,
     form: {
       answer: [
@@ -412,9 +410,9 @@ const checkCode = (self: Codes, user: string, code: unknown, from: string, ids: 
   )
 
 const hasFactor = async (factors: ReadonlyArray<CodeFactor>, user: string): Promise<boolean> => {
-  const own = factors.filter((factor) => ownOrGetter(factor, 'isSpare') !== true)
+  const own = factors.filter((factor) => factor.isSpare !== true)
   for (const factor of own.length === 0 ? factors : own) {
-    if (!isGiven(factor, 'has') || factor.has === undefined || (await factor.has(user)) !== false) return true
+    if (factor.has === undefined || (await factor.has(user)) !== false) return true
   }
   return false
 }

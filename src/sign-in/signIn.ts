@@ -10,14 +10,14 @@ import { isSameWay, type Proof, type ProofGiven } from '../core/Proof.js'
 import { fromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { stating } from '../core/data.js'
-import { checkHook, checkOptions, declareFactory, isGiven, type Checks } from '../core/options.js'
+import { checkHook, checkOptions, declareFactory, type Checks } from '../core/options.js'
 import { grantHolder, grantIn, type GrantHolder } from '../sessions/grants.js'
 import { proofsIn, type BearerSignIn, type SignIn, type OwnLogInOptions } from '../sessions/SignIn.js'
 import type { SessionHost } from '../sessions/SignInList.js'
-import { checkKind, lastingIn, stampOfUser, respondSecond, seconds } from './beginning.js'
+import { checkKind, lastingIn, stampOfUser, respondSecond, begunFactors } from './beginning.js'
 import { randomId } from '../crypto/secrets.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
-import { carried, checkCarried, checkProof, presentBy, respondToken, signInBy } from './byToken.js'
+import { carried, checkCarried, checkTokenProof, presentBy, respondToken, signInBy } from './byToken.js'
 import { BY_TOKEN } from './ceremony.js'
 import { intentsOf, type Carried, type Finished, type Incoming, type Intent, type Kind } from './Kind.js'
 import * as pages from './pages.js'
@@ -130,29 +130,28 @@ const finishHandler = <Kept, Answer, P extends ProofGiven>(
     }
     const incoming = await incomingOf(ctx, 'finish')
     revealPosted(incoming, application, kind)
-    const failure = await finishing(ctx, application, kind, incoming, { hookOf, keep, as, lifetimes })
+    const failure = await finishCeremony(ctx, application, kind, incoming, { hookOf, keep, as, lifetimes })
     if (failure !== undefined) return pages.respondUnfinished(ctx, failure, formNow(incoming.body, failure))
   }
 }
 
-interface Ending<P extends ProofGiven> {
+interface CeremonyEnding<P extends ProofGiven> {
   readonly hookOf: (intent: Intent) => FinishHook<P> | undefined
   /** Whether it is about the user who is meant. Otherwise it is a 400 `unknown`, and uses no answer up. */
   readonly isMeant?: (subject: string | undefined) => Promise<boolean>
   readonly keep: ReadonlyArray<string> | undefined
   readonly as: Carried
   readonly lifetimes: LifetimeOptions<Done<P>>
-  /** Called when a user was signed in. */
   readonly signedIn?: () => unknown
 }
 
 /** Finishes a ceremony that this site caused, and answers, or resolves to the failure. */
-export const finishing = async <Kept, Answer, P extends ProofGiven>(
+export const finishCeremony = async <Kept, Answer, P extends ProofGiven>(
   ctx: Context,
   application: Application,
   kind: Kind<never, Kept, Answer, P>,
   incoming: Incoming,
-  ending: Ending<P>,
+  ending: CeremonyEnding<P>,
 ): Promise<AuthError | undefined> => {
   const { ceremonies, session, host } = application
   const { hookOf, isMeant, as } = ending
@@ -162,9 +161,9 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
     ceremonies.refused(kind.name, 'finish', AuthErrors.unavailable())
     return AuthErrors.unavailable()
   }
-  await checkProof(as, session, ctx)
+  await checkTokenProof(as, session, ctx)
   const here = finishedHere(ctx, application, kind)
-  const self: Finishing<P> = { ...ending, ctx, application, kind, body: incoming.body, here }
+  const self: FinishRun<P> = { ...ending, ctx, application, kind, body: incoming.body, here }
   const ended = await ceremonies.finish(kind, {
     incoming,
     browser: as === 'bearer' ? BY_TOKEN : browserOf(host, ctx.request),
@@ -174,7 +173,7 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
       (isMeant === undefined || isMeant(about)),
     isAwaited: (intent) => hookOf(intent) !== undefined,
     isFinishedHere: async (id) => as === undefined && here.has(id),
-    complete: (finished) => complete(self, finished),
+    complete: (finished) => finishUp(self, finished),
   })
   if (E.isLeft(ended)) return ended.left
   const second = respondSecond(ctx, application)
@@ -185,34 +184,33 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
   return undefined
 }
 
-interface Finishing<P extends ProofGiven> extends Ending<P> {
+interface FinishRun<P extends ProofGiven> extends CeremonyEnding<P> {
   readonly ctx: Context
   readonly application: Application
   readonly kind: Pick<Kind<never, never, never>, 'name' | 'leadsAgain'>
   readonly body: Incoming['body']
   readonly here: ReturnType<typeof finishedHere>
-  /** The sign-in by a token that was made. */
   made?: BearerSignIn | undefined
 }
 
-const complete = async <P extends ProofGiven>(self: Finishing<P>, finished: Finished & { readonly proof: P }) => {
+const finishUp = async <P extends ProofGiven>(self: FinishRun<P>, finished: Finished & { readonly proof: P }) => {
   const { ctx, application, kind, hookOf, lifetimes } = self
   const { intent, proof } = finished
   const done = { ...finished, body: self.body }
   const lasting = { ...finished.lasting, ...(intent === 'signIn' && lifetimesFor('finish', lifetimes, done)) }
   lastingIn.set(ctx, lasting)
   const answer = await fromAnswer(hookOf(intent)?.(ctx, done))
-  if (E.isRight(answer)) return accept(self, finished, lasting, answer.right)
+  if (E.isRight(answer)) return acceptUser(self, finished, lasting, answer.right)
   const isOwn = answer.left._tag === 'invalid' && answer.left.reason === undefined
-  const second = seconds.get(ctx)
+  const second = begunFactors.get(ctx)
   if (second !== undefined) await keepPending(application, kind.name, second.subject, proof)
   return isOwn && (second !== undefined || !pages.isUnanswered(ctx))
     ? E.right({ user: second?.subject, isAccepted: second !== undefined })
     : E.left(isOwn ? AuthErrors.unfinished('noAccount') : answer.left)
 }
 
-const accept = async <P extends ProofGiven>(
-  self: Finishing<P>,
+const acceptUser = async <P extends ProofGiven>(
+  self: FinishRun<P>,
   finished: Finished & { readonly proof: P },
   lasting: Pick<OwnLogInOptions, 'idle' | 'absolute'>,
   user: unknown,
@@ -310,8 +308,7 @@ const hooksOf = <P extends ProofGiven>(
     if (Object.keys(hooks).length === 0) throw new TypeError(`${where} must have a hook for an intent of the kind`)
     return (intent) => hooks[intent]
   }
-  const needsHook = !isGiven(kind, 'needsHook') || kind.needsHook !== false
-  if (needsHook || given !== undefined) checkHook('finish(kind, hook): hook', given, 2)
+  if (kind.needsHook !== false || given !== undefined) checkHook('finish(kind, hook): hook', given, 2)
   return () => given ?? (() => true)
 }
 

@@ -35,14 +35,13 @@ export interface Covered {
 }
 
 /** The public origin of an API, in the parts that components need. */
-export const originOf = (origin: string) => {
+export const originParts = (origin: string) => {
   const [scheme = '', host = ''] = origin.split('://')
   return { origin, scheme, host }
 }
 
-type PublicOrigin = ReturnType<typeof originOf>
+type PublicOrigin = ReturnType<typeof originParts>
 
-/** The most components that a signature may cover. */
 const MAX_COMPONENTS = 30
 
 /** What a signature covers, in its order. `undefined` for too many, and for a name that cannot be one or is there twice. */
@@ -73,31 +72,31 @@ export interface Readings {
 }
 
 export const readingsOf = (request: Request, origin: PublicOrigin): Readings => {
-  const target = once(() => targetOf(request, origin))
-  const lines = onceForEach((name) => {
+  const target = memoized(() => targetComponents(request, origin))
+  const lines = memoizedEach((name) => {
     const found = fromHeader(name)(request)
     return O.isNone(found) ? undefined : [found.value].flat().map(unfolded)
   })
   return {
     request,
     target,
-    parameters: once(() => parametersIn(target()['@query'] ?? '')),
+    parameters: memoized(() => parametersIn(target()['@query'] ?? '')),
     lines,
-    members: onceForEach((name) => ifCertain(() => parseDictionary((lines(name) ?? []).join(', ')))),
+    members: memoizedEach((name) => ifCertain(() => parseDictionary((lines(name) ?? []).join(', ')))),
   }
 }
 
-const once = <A>(read: () => A): (() => A) => {
+const memoized = <A>(read: () => A): (() => A) => {
   let known: { readonly value: A } | undefined
   return () => (known ??= { value: read() }).value
 }
 
-const onceForEach = <A>(read: (name: string) => A): ((name: string) => A) => {
+const memoizedEach = <A>(read: (name: string) => A): ((name: string) => A) => {
   const known = new Map<string, () => A>()
   return (name) => {
     const before = known.get(name)
     if (before !== undefined) return before()
-    const value = once(() => read(name))
+    const value = memoized(() => read(name))
     known.set(name, value)
     return value()
   }
@@ -109,7 +108,7 @@ export const signatureBase = (readings: Readings, input: InnerList): string | un
   for (const item of input[0]) {
     const [given, parameters] = item
     const name = String(given)
-    const value = name.startsWith('@') ? derived(readings, name, parameters) : field(readings, name, parameters)
+    const value = name.startsWith('@') ? derivedPart(readings, name, parameters) : fieldOf(readings, name, parameters)
     // A line break would be another component
     if (value === undefined || !/^[\t\x20-\x7e]*$/.test(value)) return undefined
     lines.push(`${serializeItem(item)}: ${value}`)
@@ -122,7 +121,7 @@ export const signatureBase = (readings: Readings, input: InnerList): string | un
 
 const absoluteForm = /^https?:\/\/[^/?#]*/i
 
-const targetOf = (
+const targetComponents = (
   request: Request,
   { origin, scheme, host }: PublicOrigin,
 ): Readonly<Record<string, string | undefined>> => {
@@ -143,7 +142,11 @@ const targetOf = (
   }
 }
 
-const derived = ({ target, parameters: sent }: Readings, name: string, parameters: Parameters): string | undefined => {
+const derivedPart = (
+  { target, parameters: sent }: Readings,
+  name: string,
+  parameters: Parameters,
+): string | undefined => {
   if (name !== '@query-param') return parameters.size > 0 ? undefined : target()[name]
   const wanted = parameters.get('name')
   return typeof wanted === 'string' && parameters.size === 1 ? sent().get(wanted) : undefined
@@ -156,14 +159,14 @@ const parametersIn = (query: string): ReadonlyMap<string, string | undefined> =>
   // of `??id=1`, Koa reads `id`, and the standard `?id`
   if (query.startsWith('??')) return found
   for (const [key, value] of new URLSearchParams(query)) {
-    const name = encoded(key)
-    found.set(name, found.has(name) || value.includes('\ufffd') ? undefined : encoded(value))
+    const name = percentEncoded(key)
+    found.set(name, found.has(name) || value.includes('\ufffd') ? undefined : percentEncoded(value))
   }
   return found
 }
 
 // RFC 9421 §2.2.8: the percent-encode set of application/x-www-form-urlencoded, and a blank is %20
-const encoded = (text: string): string =>
+const percentEncoded = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()~]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)
 
 // --- fields (RFC 9421 §2.1)
@@ -182,7 +185,7 @@ const dictionaries: ReadonlySet<string> = new Set([
   'want-repr-digest',
 ])
 
-const field = ({ lines, members }: Readings, name: string, parameters: Parameters): string | undefined => {
+const fieldOf = ({ lines, members }: Readings, name: string, parameters: Parameters): string | undefined => {
   const found = lines(name)
   if (found === undefined) return undefined
   if (parameters.size === 0) return found.join(', ')

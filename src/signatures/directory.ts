@@ -2,19 +2,20 @@
  * The key directories of agents, which are fetched from addresses that strangers name: only https, only from public addresses, without
  * redirects, within a limit of size and of time. The address is looked up once, and the connection is made to what was looked up.
  */
+import { jsonFields } from '../core/data.js'
 import dns from 'node:dns'
 import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest, type RequestOptions } from 'node:https'
 import { isIP } from 'node:net'
 import * as E from 'fp-ts/lib/Either.js'
 import ipaddr from 'ipaddr.js'
-import { unavailable, type AuthError } from '../core/AuthError.js'
+import { unavailable } from '../core/AuthError.js'
+import type { Result } from '../core/Result.js'
 import { fromNow, memory } from '../core/memory.js'
-import { jsonOf } from '../jwt/claims.js'
 import { bytesOf, Outage, problemOf, withinTime } from '../jwt/fetching.js'
-import { keyPolicyOf, remoteKeys, type KeySource } from '../jwt/keySet.js'
+import { keyPolicyOf, remoteKeys, type SigningKeySource } from '../jwt/keySet.js'
 import { thumbprintOf, usableKeys, type Keys, type SigningKeySet } from '../jwt/signature.js'
-import { refusedFor, withJoseName } from './verification.js'
+import { refusedBy, withJoseName } from './verification.js'
 
 /** How key directories are fetched and kept. */
 export interface DirectoryOptions {
@@ -48,10 +49,9 @@ export const isPublicAddress = (address: string): boolean => {
   }
 }
 
-/** The host of a URL is, or resolves to, an address that is not public. */
 class NotPublic extends Error {}
 
-const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
+const urlHost = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
 
 // A look-up holds one of the few threads of Node, which hash passwords, too, and cannot be ended
 const MAX_LOOK_UPS = 2
@@ -76,12 +76,12 @@ const lookedUp = async (host: string, signal: AbortSignal): Promise<dns.LookupAd
 }
 
 // Every address must be public: a host that has a private one, too, could be asked for that one
-const addressOf = async (
+const publicAddressOf = async (
   url: URL,
   isPublic: typeof isPublicAddress,
   signal: AbortSignal,
 ): Promise<{ readonly address: string; readonly family: number }> => {
-  const host = hostOf(url)
+  const host = urlHost(url)
   const found = isIP(host) === 0 ? await lookedUp(host, signal) : [{ address: host, family: isIP(host) }]
   const [first] = found
   if (first === undefined || !found.every(({ address }) => isPublic(address))) throw new NotPublic('not public')
@@ -98,7 +98,7 @@ const bytesAt = async (
   isPublic: typeof isPublicAddress,
   signal: AbortSignal,
 ): Promise<Buffer> => {
-  const { address, family } = await addressOf(url, isPublic, signal)
+  const { address, family } = await publicAddressOf(url, isPublic, signal)
   const res = await new Promise<IncomingMessage>((resolve, reject) => {
     const options: RequestOptions = {
       signal,
@@ -122,16 +122,16 @@ const bytesAt = async (
 // Directories write seconds, and some milliseconds
 const inMilliseconds = (time: number): number => (time > 1e11 ? time : time * 1000)
 
-const isCurrent = ({ nbf, exp }: Readonly<Record<string, unknown>>): boolean =>
+const isCurrentKey = ({ nbf, exp }: Readonly<Record<string, unknown>>): boolean =>
   (typeof nbf !== 'number' || inMilliseconds(nbf) <= Date.now()) &&
   (typeof exp !== 'number' || inMilliseconds(exp) > Date.now())
 
 /** The keys of a directory, each under its thumbprint. */
 const keySetIn = (bytes: Buffer): SigningKeySet => {
-  const set = usableKeys(jsonOf(bytes.toString('utf8')))
+  const set = usableKeys(jsonFields(bytes.toString('utf8')))
   if (set === undefined || set.keys.length > MAX_KEYS)
     throw new Outage('answered no key directory that can be used', true)
-  const keys = set.keys.filter(isCurrent).map((jwk) => ({ ...withJoseName(jwk), kid: thumbprintOf(jwk) }))
+  const keys = set.keys.filter(isCurrentKey).map((jwk) => ({ ...withJoseName(jwk), kid: thumbprintOf(jwk) }))
   return { keys }
 }
 
@@ -158,9 +158,9 @@ export const directories = (
   policy: DirectoryPolicy,
   listed: number | undefined,
   fetch: (url: URL, policy: DirectoryPolicy) => Promise<Buffer> = fetchDirectory,
-): ((url: string, keyid: string) => Promise<E.Either<AuthError, Keys>>) => {
+): ((url: string, keyid: string) => Promise<Result<Keys>>) => {
   interface Agent {
-    readonly source: KeySource
+    readonly source: SigningKeySource
     isPrivate: boolean
   }
   const agents = memory<Agent>({ size: listed ?? MAX_AGENTS, maxAge: Infinity, dropsFirst: 'least recently used' })
@@ -186,19 +186,19 @@ export const directories = (
     return agent
   }
   return async (url, keyid) => {
-    const host = hostOf(new URL(url))
+    const host = urlHost(new URL(url))
     // no fetch, and so no event
-    if (isIP(host) !== 0 && !isPublicAddress(host)) return refusedFor('party')
+    if (isIP(host) !== 0 && !isPublicAddress(host)) return refusedBy('party')
     const agent = agentOf(url)
     if (agent === undefined) return E.left(unavailable(MINUTE / 1000))
     const { source } = agent
     const began = source.begun()
     const current = await source.current()
-    if (E.isLeft(current)) return agent.isPrivate ? refusedFor('party') : current
+    if (E.isLeft(current)) return agent.isPrivate ? refusedBy('party') : current
     if (hasKey(current.right, keyid)) return current
     const newer = await source.afterMiss(current.right, began, keyid)
     if (E.isLeft(newer)) return newer
-    return newer.right !== undefined && hasKey(newer.right, keyid) ? E.right(newer.right) : refusedFor('key')
+    return newer.right !== undefined && hasKey(newer.right, keyid) ? E.right(newer.right) : refusedBy('key')
   }
 }
 

@@ -12,7 +12,7 @@ import { checkOptions, declareFactory, token, type Check } from '../core/options
 import { checkUrl } from '../jwt/fetching.js'
 import type { Keys } from '../jwt/signature.js'
 import { hasBody, MAX_BODY } from '../webhooks/rawBody.js'
-import { algorithmNames, fieldsOf, keysOf, refusedFor, verifying } from './verification.js'
+import { algorithmNames, signatureFields, verificationKeys, refusedBy, verifying } from './verification.js'
 import type { SignatureAlgorithm, SignatureRules } from './verification.js'
 
 /** The client of a request whose signature is good: what `ctx.request.auth` is. */
@@ -79,13 +79,12 @@ const components: Check = (where, value) => {
   )
 }
 
-const algorithms = is.listOf(
+const algorithmList = is.listOf(
   (one) => algorithmNames.some((name) => name === one),
   `must be an array of at least one of ${algorithmNames.join(', ')}`,
   1,
 )
 
-/** Checks the public origin of an API. */
 const publicOrigin: Check = (where, value) => {
   checkUrl(where, value)
   const { origin } = new URL(value)
@@ -105,7 +104,7 @@ const checks = {
   components: is.maybe(components),
   tag: is.maybe(is.nonEmpty),
   // checked there
-  algorithms: is.maybe(algorithms),
+  algorithms: is.maybe(algorithmList),
   ...commonChecks,
 }
 
@@ -140,7 +139,7 @@ export const httpSignature = <O>(options: HttpSignatureOptions<O>): Authenticato
     // Safe, both: what is no object is not found, and `keysOf` takes objects only
     const before = known.get(key as object)
     if (before !== undefined) return before
-    const keys = keysOf(where, key)
+    const keys = verificationKeys(where, key)
     known.set(key as object, keys)
     return keys
   }
@@ -152,9 +151,9 @@ export const httpSignature = <O>(options: HttpSignatureOptions<O>): Authenticato
       const wanted = components ?? (hasBody(request) ? [...usual, 'content-digest'] : usual)
       const isCovered = (one: string) =>
         covered.some(({ name, isWhole, named }) => (isWhole && name === one) || named === one)
-      if (!wanted.every(isCovered)) return refusedFor('components')
+      if (!wanted.every(isCovered)) return refusedBy('components')
       const found = await keyOf(keyid, request)
-      if (found === undefined || found === null || found === false) return refusedFor('key')
+      if (found === undefined || found === null || found === false) return refusedBy('key')
       const names = covered.map(({ named }) => named)
       const principal = { owner: found.owner, keyid, created: new Date(created * 1000), covered: names }
       return E.right({ keys: prepared(found.key), principal })
@@ -201,7 +200,7 @@ export const signatureKind = <P>(
       ...(kind.tag !== undefined && { tag: kind.tag }),
     }),
     ambient: false,
-    extract: fieldsOf,
+    extract: signatureFields,
     authenticate: verifying({ ...kind, origin, maxAge, maxLength, spent }),
     leaf: { reads: [...new Set(reading)], headers: reading.filter((name) => name !== 'content-digest') },
     notes: { wrappers, functions },

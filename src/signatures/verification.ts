@@ -8,13 +8,14 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from '../core/Request.js'
 import { isInnerList, parseDictionary, type InnerList, type Item } from 'structured-headers'
 import { because, expired, invalid, malformed, type AuthError, type Why } from '../core/AuthError.js'
+import type { Result } from '../core/Result.js'
 import { fromHeader } from '../core/RequestFields.js'
 import { usedFor, type UsedOnce } from '../core/OneTimeIds.js'
 import { deepFreeze } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
 import { checkSignature, oneKey, parseJwks, usableKeys, type Keys } from '../jwt/signature.js'
 import { bytesOfBody } from '../webhooks/rawBody.js'
-import { coveredBy, originOf, readingsOf, signatureBase, type Covered, type Readings } from './components.js'
+import { coveredBy, originParts, readingsOf, signatureBase, type Covered, type Readings } from './components.js'
 
 /** An algorithm of the registry of RFC 9421 §6.2. */
 export type SignatureAlgorithm =
@@ -55,7 +56,6 @@ export interface Candidate {
 export interface SignatureRules<P> {
   /** For messages: `httpSignature`. */
   readonly caller: string
-  /** The public origin of the API. */
   readonly origin: string
   readonly tag: string | undefined
   /** In milliseconds. */
@@ -68,30 +68,28 @@ export interface SignatureRules<P> {
     candidate: Candidate,
     covered: ReadonlyArray<Covered>,
     readings: Readings,
-  ) => Promise<E.Either<AuthError, { readonly keys: Keys; readonly principal: P }>>
+  ) => Promise<Result<{ readonly keys: Keys; readonly principal: P }>>
 }
 
 // The clock of a client may be 5 s ahead, and its times are whole seconds
-const AHEAD = 6000
+const CLOCK_AHEAD = 6000
 
-/** The most signatures of a request that are looked at. */
 const MAX_CANDIDATES = 8
 
-const left = (error: AuthError, why: Why): E.Either<AuthError, never> => deepFreeze(E.left(because(error, why)))
+const failWith = (error: AuthError, why: Why): Result<never> => deepFreeze(E.left(because(error, why)))
 
 // The failure of something that is no signature
-const unreadable = left(malformed, 'syntax')
+const unreadableSign = failWith(malformed, 'syntax')
 
-export const refusedFor = (why: Why): E.Either<AuthError, never> => left(why === 'expired' ? expired : invalid, why)
+export const refusedBy = (why: Why): Result<never> => failWith(why === 'expired' ? expired : invalid, why)
 
-/** What was sent in the two fields. */
 interface SignatureFields {
   readonly input: string
   readonly signature: string
 }
 
 /** The lines of the two fields together, as one structured field each. */
-export const fieldsOf = (request: Request): O.Option<SignatureFields> => {
+export const signatureFields = (request: Request): O.Option<SignatureFields> => {
   const textOf = (name: string): string | undefined => {
     const found = fromHeader(name)(request)
     return O.isNone(found) ? undefined : [found.value].flat().join(', ')
@@ -102,17 +100,17 @@ export const fieldsOf = (request: Request): O.Option<SignatureFields> => {
     : O.some({ input: input ?? '', signature: signature ?? '' })
 }
 
-const MAX_FIELDS = 16_384
+const MAX_FIELDS_LENGTH = 16_384
 
 /** Verifies the signatures of a request: one of them must be good. Never throws, except for a body or a key that cannot be had. */
 export const verifying = <P>(rules: SignatureRules<P>) => {
-  const origin = originOf(rules.origin)
-  return async (request: Request, fields: SignatureFields): Promise<E.Either<AuthError, P>> => {
-    const isLong = fields.input.length + fields.signature.length > MAX_FIELDS
+  const origin = originParts(rules.origin)
+  return async (request: Request, fields: SignatureFields): Promise<Result<P>> => {
+    const isLong = fields.input.length + fields.signature.length > MAX_FIELDS_LENGTH
     const found = isLong ? undefined : candidatesIn(fields, rules.tag)
-    if (found === undefined) return unreadable
+    if (found === undefined) return unreadableSign
     // Others may have signed, too. The failure is that of the last one of ours
-    let failure = found.others === undefined || found.others === 'syntax' ? unreadable : refusedFor(found.others)
+    let failure = found.others === undefined || found.others === 'syntax' ? unreadableSign : refusedBy(found.others)
     const readings = readingsOf(request, origin)
     for (const candidate of found.candidates.slice(0, MAX_CANDIDATES)) {
       const result = await verifyOne(rules, readings, candidate)
@@ -123,35 +121,31 @@ export const verifying = <P>(rules: SignatureRules<P>) => {
   }
 }
 
-const verifyOne = async <P>(
-  rules: SignatureRules<P>,
-  readings: Readings,
-  candidate: Candidate,
-): Promise<E.Either<AuthError, P>> => {
+const verifyOne = async <P>(rules: SignatureRules<P>, readings: Readings, candidate: Candidate): Promise<Result<P>> => {
   const { parameters, input, signature } = candidate
-  const untimely = refusalByTime(parameters, rules.maxAge, Date.now())
-  if (untimely !== undefined) return refusedFor(untimely)
-  if (rules.spent !== undefined && parameters.nonce === undefined) return refusedFor('replay')
+  const untimely = checkSignatureAge(parameters, rules.maxAge, Date.now())
+  if (untimely !== undefined) return refusedBy(untimely)
+  if (rules.spent !== undefined && parameters.nonce === undefined) return refusedBy('replay')
   const { request } = readings
   const covered = coveredBy(input)
-  if (covered === undefined) return refusedFor('components')
+  if (covered === undefined) return refusedBy('components')
   // A stranger without a key costs no base
   const found = await rules.signerOf(candidate, covered, readings)
   if (E.isLeft(found)) return found
   const { keys, principal } = found.right
   const base = signatureBase(readings, input)
-  if (base === undefined) return refusedFor('components')
+  if (base === undefined) return refusedBy('components')
   const good = await hasSigned(keys, rules.algorithms, parameters, base, signature)
-  if (good !== 'good') return refusedFor(good)
+  if (good !== 'good') return refusedBy(good)
   if (covered.some(({ name }) => name === 'content-digest')) {
     const body = await bytesOfBody(rules.caller, request, rules.maxLength)
-    if (!isDigestOf(readings, body)) return refusedFor('body')
+    if (!isDigestOf(readings, body)) return refusedBy('body')
   }
   if (rules.spent !== undefined) {
     const id = digest(JSON.stringify([parameters.keyid, parameters.nonce]))
-    const lifetime = rules.maxAge + 2 * AHEAD
+    const lifetime = rules.maxAge + 2 * CLOCK_AHEAD
     const isFirst = await usedFor(request.req, rules.spent, `koa-with-auth/signature ${id}`, lifetime)
-    if (isFirst === undefined) return refusedFor('replay')
+    if (isFirst === undefined) return refusedBy('replay')
     if (E.isLeft(isFirst)) return isFirst
   }
   return E.right(principal)
@@ -166,8 +160,8 @@ const candidatesIn = (fields: SignatureFields, tag: string | undefined) => {
     const signatures = parseDictionary(fields.signature)
     let others: Why | undefined
     const candidates = [...inputs].flatMap(([label, input]): ReadonlyArray<Candidate> => {
-      const parameters = isInnerList(input) ? parametersOf(input) : undefined
-      const signature = bytesIn(signatures.get(label))
+      const parameters = isInnerList(input) ? signatureParameters(input) : undefined
+      const signature = signatureBytes(signatures.get(label))
       if (parameters === undefined || signature === undefined || !isInnerList(input)) others ??= 'syntax'
       else if (parameters.tag !== tag) others ??= 'type'
       else return [{ label, input, signature, parameters }]
@@ -179,35 +173,35 @@ const candidatesIn = (fields: SignatureFields, tag: string | undefined) => {
   }
 }
 
-const bytesIn = (member: Item | InnerList | undefined): Buffer | undefined => {
+const signatureBytes = (member: Item | InnerList | undefined): Buffer | undefined => {
   if (member === undefined || isInnerList(member)) return undefined
   const [value, parameters] = member
   return value instanceof ArrayBuffer && parameters.size === 0 ? Buffer.from(value) : undefined
 }
 
-const string = (u: unknown): boolean => typeof u === 'string'
+const isStringValue = (u: unknown): boolean => typeof u === 'string'
 
-const types: ReadonlyMap<string, (u: unknown) => boolean> = new Map([
+const parameterTypes: ReadonlyMap<string, (u: unknown) => boolean> = new Map([
   ['created', Number.isInteger],
   ['expires', Number.isInteger],
-  ['keyid', string],
-  ['nonce', string],
-  ['alg', string],
-  ['tag', string],
+  ['keyid', isStringValue],
+  ['nonce', isStringValue],
+  ['alg', isStringValue],
+  ['tag', isStringValue],
 ])
 
 // A parameter that is not understood could change what the signature means
-const parametersOf = ([, given]: InnerList): SignatureParameters | undefined => {
-  for (const [name, value] of given) if (types.get(name)?.(value) !== true) return undefined
+const signatureParameters = ([, given]: InnerList): SignatureParameters | undefined => {
+  for (const [name, value] of given) if (parameterTypes.get(name)?.(value) !== true) return undefined
   if (!given.has('created') || !given.has('keyid')) return undefined
   const { keyid, created, expires, nonce, alg, tag } = Object.fromEntries(given)
   // Safe: each was checked
   return { keyid, created, expires, nonce, alg, tag }
 }
 
-const refusalByTime = ({ created, expires }: SignatureParameters, maxAge: number, now: number): Why | undefined => {
+const checkSignatureAge = ({ created, expires }: SignatureParameters, maxAge: number, now: number): Why | undefined => {
   const age = now - created * 1000
-  if (age < -AHEAD) return 'not yet'
+  if (age < -CLOCK_AHEAD) return 'not yet'
   return age > maxAge || (expires !== undefined && expires * 1000 <= now) ? 'expired' : undefined
 }
 
@@ -216,7 +210,7 @@ const refusalByTime = ({ created, expires }: SignatureParameters, maxAge: number
 const MIN_SECRET_BYTES = 32
 
 /** What verifies with a key: a KeyObject, or a JWK. Throws a TypeError for one that cannot verify a signature. */
-export const keysOf = (where: string, key: unknown): Keys => {
+export const verificationKeys = (where: string, key: unknown): Keys => {
   if (key instanceof KeyObject) {
     if (key.type === 'public') return oneKey(key)
     if (key.type === 'private') throw new TypeError(`${where} is a private key; return the public one`)
@@ -277,7 +271,7 @@ const digests: ReadonlyMap<string, 'sha256' | 'sha512'> = new Map([
 const isDigestOf = ({ members }: Readings, body: Buffer): boolean => {
   const known = [...(members('content-digest') ?? [])].flatMap(([name, member]) => {
     const algorithm = digests.get(name)
-    return algorithm === undefined ? [] : [bytesIn(member)?.equals(hash(algorithm, body, 'buffer')) ?? false]
+    return algorithm === undefined ? [] : [signatureBytes(member)?.equals(hash(algorithm, body, 'buffer')) ?? false]
   })
   return known.length > 0 && !known.includes(false)
 }

@@ -14,7 +14,7 @@ import { checkHook, checkOptions, declareFactory } from '../core/options.js'
 import { directories, WELL_KNOWN, type fetchDirectory, type DirectoryOptions } from './directory.js'
 import type { Readings } from './components.js'
 import { commonChecks, signatureKind, type SignatureOptions } from './httpSignature.js'
-import { algorithmNames, refusedFor, type Candidate } from './verification.js'
+import { algorithmNames, refusedBy, type Candidate } from './verification.js'
 
 /** An agent whose signature is good: what `ctx.request.auth` is. It says who sent the request, never for whom. */
 export interface SignedAgent {
@@ -48,11 +48,11 @@ const directoryChecks = {
 }
 
 // A longer address is no place of keys, and to parse a host takes a time that grows with the square of its length
-const MAX_ADDRESS = 2000
+const MAX_AGENT_ADDRESS = 2000
 
 // The name of an agent is the address of its keys, so what is compared is what is fetched. An origin stands for the well-known address
 const agentIn = (given: unknown): string | undefined => {
-  if (typeof given !== 'string' || given.length > MAX_ADDRESS) return undefined
+  if (typeof given !== 'string' || given.length > MAX_AGENT_ADDRESS) return undefined
   if (!/^https:\/\//i.test(given) || !URL.canParse(given)) return undefined
   const { origin, pathname, search, username, password, hash } = new URL(given)
   if (username !== '' || password !== '' || hash !== '' || given.endsWith('#')) return undefined
@@ -60,7 +60,7 @@ const agentIn = (given: unknown): string | undefined => {
   return place === '/' || place === WELL_KNOWN ? origin : origin + place
 }
 
-const addressOf = (agent: string): string => (new URL(agent).origin === agent ? agent + WELL_KNOWN : agent)
+const keysAddress = (agent: string): string => (new URL(agent).origin === agent ? agent + WELL_KNOWN : agent)
 
 // The member of `Signature-Agent` that a signature covers. Signatures of one request may name several agents
 const agentOf = ({ lines, members }: Readings, { input, label }: Candidate): string | undefined => {
@@ -73,13 +73,13 @@ const agentOf = ({ lines, members }: Readings, { input, label }: Candidate): str
   const [, parameters] = only
   const key = parameters.get('key')
   // Earlier drafts: a string alone
-  if (parameters.size === 0 && field[0]?.startsWith('"') === true) return agentIn(stringIn(field.join(', ')))
+  if (parameters.size === 0 && field[0]?.startsWith('"') === true) return agentIn(structuredString(field.join(', ')))
   const member = typeof key === 'string' ? members(name)?.get(key) : undefined
   // the draft: a member with parameters must be ignored
   return member === undefined || isInnerList(member) || member[1].size > 0 ? undefined : agentIn(member[0])
 }
 
-const stringIn = (text: string): unknown => {
+const structuredString = (text: string): unknown => {
   try {
     const [value, flags] = parseItem(text)
     return flags.size === 0 ? value : undefined
@@ -124,11 +124,11 @@ export const webBotAuthOver = (
       const { keyid, created, expires } = candidate.parameters
       const isBound = covered.some(({ name }) => name === '@authority' || name === '@target-uri')
       const agent = agentOf(readings, candidate)
-      if (!isBound || expires === undefined || agent === undefined) return refusedFor('components')
+      if (!isBound || expires === undefined || agent === undefined) return refusedBy('components')
       const allowed = isAllowed(agent, readings.request)
       // Only `true`: a promise that was not awaited is truthy
-      if ((allowed instanceof Promise ? await allowed : allowed) !== true) return refusedFor('party')
-      const keys = await keysFor(addressOf(agent), keyid)
+      if ((allowed instanceof Promise ? await allowed : allowed) !== true) return refusedBy('party')
+      const keys = await keysFor(keysAddress(agent), keyid)
       if (E.isLeft(keys)) return keys
       const own = keys.right.all.filter(({ kid }) => kid === keyid)
       return E.right({
@@ -158,7 +158,7 @@ const allowing = (
   }
   const list: ReadonlyArray<unknown> = Array.isArray(agents) ? agents : []
   const named = list.map(agentIn)
-  const wrong = named.findIndex((one, at) => one === undefined || (one !== list[at] && addressOf(one) !== list[at]))
+  const wrong = named.findIndex((one, at) => one === undefined || (one !== list[at] && keysAddress(one) !== list[at]))
   if (list.length === 0 || wrong >= 0) {
     throw new TypeError(`${where} must be a function, or an array of https origins such as 'https://agent.example'`)
   }

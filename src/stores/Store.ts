@@ -39,39 +39,38 @@ export interface Store {
   readonly members: (set: string) => Promise<ReadonlyArray<string>>
 }
 
-/** The check of an option `store`. */
 export const storeLike = is.withMethods(
   ['get', 'insert', 'update', 'end', 'add', 'members'],
   'see Store, or take memoryStore(), sqliteStore, redisStore, postgresStore or mysqlStore of koa-with-auth/stores',
 )
 
 // Longer than any application runs, and a whole number of milliseconds beside any time of a clock
-const FOREVER = 2 ** 52
+const MAX_LIFETIME_MS = 2 ** 52
 
 /** A lifetime as a whole number, which databases can add to their time. Throws a RangeError for what is none. */
 export const wholeLifetime = (lifetime: number): number => {
-  if (typeof lifetime === 'number' && lifetime >= 1) return Math.min(Math.ceil(lifetime), FOREVER)
+  if (typeof lifetime === 'number' && lifetime >= 1) return Math.min(Math.ceil(lifetime), MAX_LIFETIME_MS)
   throw new RangeError('a lifetime is milliseconds, at least 1, or Infinity')
 }
 
-const isText = (u: unknown): boolean => u === undefined || typeof u === 'string'
+const isTextOrNone = (u: unknown): boolean => u === undefined || typeof u === 'string'
 
-const wrong = (method: string, rule: string): never => {
+const throwWrong = (method: string, rule: string): never => {
   throw new TypeError(`${method} of the store must ${rule}`)
 }
 
-const textsFor = (keys: ReadonlyArray<string>, texts: ReadonlyArray<string | undefined>) =>
-  Array.isArray(texts) && texts.length === keys.length && texts.every(isText)
+const checkTexts = (keys: ReadonlyArray<string>, texts: ReadonlyArray<string | undefined>) =>
+  Array.isArray(texts) && texts.length === keys.length && texts.every(isTextOrNone)
     ? texts
-    : wrong('get', 'return a string or undefined for each key, in their order')
+    : throwWrong('get', 'return a string or undefined for each key, in their order')
 
-const flagOf = (method: string, answer: boolean): boolean =>
-  typeof answer === 'boolean' ? answer : wrong(method, 'resolve to true or false')
+const checkFlag = (method: string, answer: boolean): boolean =>
+  typeof answer === 'boolean' ? answer : throwWrong(method, 'resolve to true or false')
 
-const membersIn = (members: ReadonlyArray<string>): ReadonlyArray<string> =>
+const checkMembers = (members: ReadonlyArray<string>): ReadonlyArray<string> =>
   Array.isArray(members) && members.every((one) => typeof one === 'string')
     ? members
-    : wrong('members', 'resolve to an array of strings')
+    : throwWrong('members', 'resolve to an array of strings')
 
 /**
  * A store that rejects with `StoreUnavailable` when it fails, when it returns what no store may return, and after `timeout` milliseconds.
@@ -81,16 +80,16 @@ export const timedStore = (content: StoreContent, store: Store, timeout: number)
   const timed = within(content, timeout)
   const get = (keys: ReadonlyArray<string>) => {
     const texts = store.get(keys)
-    return texts instanceof Promise ? texts.then((late) => textsFor(keys, late)) : textsFor(keys, texts)
+    return texts instanceof Promise ? texts.then((late) => checkTexts(keys, late)) : checkTexts(keys, texts)
   }
   return {
     get: (keys) => timed.about(get, keys),
     insert: (key, text, lifetime) =>
-      timed(async () => flagOf('insert', await store.insert(key, text, wholeLifetime(lifetime)))),
+      timed(async () => checkFlag('insert', await store.insert(key, text, wholeLifetime(lifetime)))),
     update: (key, text, lifetime, was) =>
-      timed(async () => flagOf('update', await store.update(key, text, wholeLifetime(lifetime), was))),
+      timed(async () => checkFlag('update', await store.update(key, text, wholeLifetime(lifetime), was))),
     end: (key, lifetime) => timed(() => store.end(key, wholeLifetime(lifetime))),
     add: (set, member, lifetime) => timed(() => store.add(set, member, wholeLifetime(lifetime))),
-    members: (set) => timed(async () => membersIn(await store.members(set))),
+    members: (set) => timed(async () => checkMembers(await store.members(set))),
   }
 }

@@ -4,13 +4,11 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
-
 const WRAPPED_IN = ['cause', 'original', 'parent', 'driverError', 'meta']
 
 /** The codes of an error, and of the errors in it, such as `42P01`, `ECONNRESET` or 1213. */
 const codesOf = (error: unknown, depth = 0): ReadonlyArray<string> => {
-  if (!isObject(error) || depth > 4) return []
+  if (typeof error !== 'object' || error === null || depth > 4) return []
   const own = ['code', 'errno'].flatMap((name) => {
     const code: unknown = Reflect.get(error, name)
     return typeof code === 'string' || typeof code === 'number' ? [String(code)] : []
@@ -18,7 +16,6 @@ const codesOf = (error: unknown, depth = 0): ReadonlyArray<string> => {
   return [...own, ...WRAPPED_IN.flatMap((name) => codesOf(Reflect.get(error, name), depth + 1))]
 }
 
-/** Whether an error has one of these codes. */
 export const hasCode = (error: unknown, codes: ReadonlySet<string>): boolean =>
   codesOf(error).some((code) => codes.has(code))
 
@@ -64,7 +61,7 @@ export const unlessUndone = async <A>(ask: () => Promise<A>, times = 1): Promise
 const firstWord = /^[A-Z][A-Z\d_]+\b/
 
 /** What failed, as one word without a value: a code, the first word of Redis, or the name of the error. */
-export const causeOf = (error: unknown): string => {
+export const failureWord = (error: unknown): string => {
   const { name, message } = error instanceof Error ? error : new Error('')
   const words = [...codesOf(error), firstWord.exec(message)?.[0] ?? '', name]
   return words.find((word) => /^\w{2,40}$/.test(word)) ?? 'Error'

@@ -3,15 +3,15 @@ import { steadyClock } from '../core/data.js'
 import { declareFactory } from '../core/options.js'
 import { wholeLifetime, type Store } from './Store.js'
 
-interface Kept {
+interface KeptText {
   /** `undefined`: the key was ended. */
   readonly text: string | undefined
   /** In milliseconds since 1970. */
   readonly until: number
 }
 
-interface Memory {
-  readonly texts: Map<string, Kept>
+interface StoreMemory {
+  readonly texts: Map<string, KeptText>
   readonly sets: Map<string, Map<string, number>>
   /** What had expired by then is forgotten. */
   readonly overBy: () => number
@@ -20,14 +20,14 @@ interface Memory {
 
 const SWEEP_EVERY = 1000
 
-const found = ({ texts }: Memory, key: string): Kept | undefined => {
+const liveText = ({ texts }: StoreMemory, key: string): KeptText | undefined => {
   const kept = texts.get(key)
   return kept !== undefined && kept.until > Date.now() ? kept : undefined
 }
 
 const untilOf = (lifetime: number): number => Date.now() + wholeLifetime(lifetime)
 
-const sweep = (self: Memory): void => {
+const sweep = (self: StoreMemory): void => {
   if (++self.writes % SWEEP_EVERY !== 0) return
   const now = self.overBy()
   for (const [key, { until }] of self.texts) if (until <= now) self.texts.delete(key)
@@ -37,34 +37,34 @@ const sweep = (self: Memory): void => {
   }
 }
 
-const keep = (self: Memory, key: string, kept: Kept): true => {
+const keepText = (self: StoreMemory, key: string, kept: KeptText): true => {
   self.texts.set(key, kept)
   sweep(self)
   return true
 }
 
-const insert = (self: Memory, key: string, text: string, lifetime: number): boolean =>
-  found(self, key) === undefined && keep(self, key, { text, until: untilOf(lifetime) })
+const insertText = (self: StoreMemory, key: string, text: string, lifetime: number): boolean =>
+  liveText(self, key) === undefined && keepText(self, key, { text, until: untilOf(lifetime) })
 
-const update = (self: Memory, key: string, text: string, lifetime: number, was?: string): boolean => {
-  const known = found(self, key)?.text
-  return known !== undefined && (was ?? known) === known && keep(self, key, { text, until: untilOf(lifetime) })
+const updateText = (self: StoreMemory, key: string, text: string, lifetime: number, was?: string): boolean => {
+  const known = liveText(self, key)?.text
+  return known !== undefined && (was ?? known) === known && keepText(self, key, { text, until: untilOf(lifetime) })
 }
 
-const end = (self: Memory, key: string, lifetime: number): void => {
-  const known = found(self, key)
+const endKey = (self: StoreMemory, key: string, lifetime: number): void => {
+  const known = liveText(self, key)
   // an end is prolonged, never shortened
   const before = known !== undefined && known.text === undefined ? known.until : 0
-  keep(self, key, { text: undefined, until: Math.max(before, untilOf(lifetime)) })
+  keepText(self, key, { text: undefined, until: Math.max(before, untilOf(lifetime)) })
 }
 
-const add = (self: Memory, set: string, member: string, lifetime: number): void => {
+const addMember = (self: StoreMemory, set: string, member: string, lifetime: number): void => {
   const members = self.sets.get(set) ?? new Map<string, number>()
   self.sets.set(set, members.set(member, Math.max(members.get(member) ?? 0, untilOf(lifetime))))
   sweep(self)
 }
 
-const membersOf = (self: Memory, set: string): ReadonlyArray<string> =>
+const liveMembers = (self: StoreMemory, set: string): ReadonlyArray<string> =>
   [...(self.sets.get(set) ?? [])].flatMap(([member, until]) => (until > Date.now() ? [member] : []))
 
 const promised = <A>(change: () => A): Promise<A> =>
@@ -84,14 +84,14 @@ const promised = <A>(change: () => A): Promise<A> =>
  * assert.deepStrictEqual(await store.get(['a', 'b']), ['text', undefined])
  */
 export const memoryStore = (): Store => {
-  const self: Memory = { texts: new Map(), sets: new Map(), overBy: steadyClock(), writes: 0 }
+  const self: StoreMemory = { texts: new Map(), sets: new Map(), overBy: steadyClock(), writes: 0 }
   return {
-    get: (keys) => keys.map((key) => found(self, key)?.text),
-    insert: (key, text, lifetime) => promised(() => insert(self, key, text, lifetime)),
-    update: (key, text, lifetime, was) => promised(() => update(self, key, text, lifetime, was)),
-    end: (key, lifetime) => promised(() => end(self, key, lifetime)),
-    add: (set, member, lifetime) => promised(() => add(self, set, member, lifetime)),
-    members: (set) => promised(() => membersOf(self, set)),
+    get: (keys) => keys.map((key) => liveText(self, key)?.text),
+    insert: (key, text, lifetime) => promised(() => insertText(self, key, text, lifetime)),
+    update: (key, text, lifetime, was) => promised(() => updateText(self, key, text, lifetime, was)),
+    end: (key, lifetime) => promised(() => endKey(self, key, lifetime)),
+    add: (set, member, lifetime) => promised(() => addMember(self, set, member, lifetime)),
+    members: (set) => promised(() => liveMembers(self, set)),
   }
 }
 

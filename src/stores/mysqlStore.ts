@@ -46,35 +46,35 @@ const now = `(timestampdiff(microsecond, '1970-01-01', utc_timestamp(6)) div 100
 const bytes = 'unhex(?)'
 
 // A client may send a number as one with a fraction
-const lifetime = 'cast(? as signed)'
+const lifetimeValue = 'cast(? as signed)'
 
 // The last id says whether a row was changed, because the count of rows depends on an option of the client
 const DONE = '0 * last_insert_id(1)'
 const REFUSED = '0 * last_insert_id(2)'
 
-const update = `update auth_texts set text = ${bytes}, until = ${now} + ${lifetime} + ${DONE} where id = ${bytes} and text is not null and until > ${now}`
+const updateStatement = `update auth_texts set text = ${bytes}, until = ${now} + ${lifetimeValue} + ${DONE} where id = ${bytes} and text is not null and until > ${now}`
 
 // Assignments happen in their order, and later ones see earlier ones
 const statements: SqlStatements = {
   get: (keys) =>
     `select hex(id) as id, hex(text) as text from auth_texts where id in (${Array(keys).fill(bytes).join(', ')}) and text is not null and until > ${now}`,
-  insert: `insert into auth_texts (id, text, until) values (${bytes}, ${bytes}, ${now} + ${lifetime} + ${DONE})
+  insert: `insert into auth_texts (id, text, until) values (${bytes}, ${bytes}, ${now} + ${lifetimeValue} + ${DONE})
 on duplicate key update text = if(until <= ${now}, values(text), text), until = if(until <= ${now}, values(until), until + ${REFUSED})`,
-  update,
-  updateIf: `${update} and text = ${bytes}`,
-  end: `insert into auth_texts (id, text, until) values (${bytes}, null, ${now} + ${lifetime} + ${DONE})
+  update: updateStatement,
+  updateIf: `${updateStatement} and text = ${bytes}`,
+  end: `insert into auth_texts (id, text, until) values (${bytes}, null, ${now} + ${lifetimeValue} + ${DONE})
 on duplicate key update until = if(text is null, greatest(until, values(until)), values(until)), text = null`,
-  add: `insert into auth_members (set_id, member, until) values (${bytes}, ${bytes}, ${now} + ${lifetime} + ${DONE})
+  add: `insert into auth_members (set_id, member, until) values (${bytes}, ${bytes}, ${now} + ${lifetimeValue} + ${DONE})
 on duplicate key update until = greatest(until, values(until))`,
   members: `select hex(member) as member from auth_members where set_id = ${bytes} and until > ${now}`,
 }
 
 // In this order, because a look for the rows to delete would wait for locks
-const expired = (table: string, ...key: ReadonlyArray<string>): string =>
+const pruneStatement = (table: string, ...key: ReadonlyArray<string>): string =>
   `delete kept from (select ${key.join(', ')} from ${table} where until <= ${now} limit ${PRUNED_AT_ONCE} for update skip locked) as old
 straight_join ${table} as kept on ${key.map((one) => `kept.${one} = old.${one}`).join(' and ')} where kept.until <= ${now}`
 
-const prunings = [expired('auth_texts', 'id'), expired('auth_members', 'set_id', 'member')]
+const prunings = [pruneStatement('auth_texts', 'id'), pruneStatement('auth_members', 'set_id', 'member')]
 
 const MISSING = new Set(['1146', 'ER_NO_SUCH_TABLE'])
 const FORBIDDEN = new Set(['1044', '1142', '1143', 'ER_DBACCESS_DENIED_ERROR', 'ER_TABLEACCESS_DENIED_ERROR'])
@@ -83,7 +83,7 @@ const THERE = new Set(['1050', 'ER_TABLE_EXISTS_ERROR'])
 
 const CALLER = 'mysqlStore'
 
-const wrong = (): never => {
+const throwWrongAnswer = (): never => {
   throw new TypeError(`${CALLER}({ query }): it must resolve to what mysql2 or mariadb resolve to`)
 }
 
@@ -92,16 +92,18 @@ const rowsOf = (answer: unknown): unknown =>
   Array.isArray(answer) && Array.isArray(answer[0]) && answer.length === 2 ? answer[0] : answer
 
 // [result, fields] or result
-const numberIn = (name: string, answer: unknown): number => {
+const resultNumber = (name: string, answer: unknown): number => {
   const result: unknown = Array.isArray(answer) ? answer[0] : answer
   const number: unknown = is.isRecord(result) ? Reflect.get(result, name) : undefined
-  return typeof number === 'number' || typeof number === 'bigint' ? Number(number) : wrong()
+  return typeof number === 'number' || typeof number === 'bigint' ? Number(number) : throwWrongAnswer()
 }
 
 const hex = (text: string): string => Buffer.from(text).toString('hex')
 
-const textOf = (column: unknown): string =>
-  typeof column === 'string' && /^(?:[\dA-Fa-f]{2})*$/.test(column) ? Buffer.from(column, 'hex').toString() : wrong()
+const unhexed = (column: unknown): string =>
+  typeof column === 'string' && /^(?:[\dA-Fa-f]{2})*$/.test(column)
+    ? Buffer.from(column, 'hex').toString()
+    : throwWrongAnswer()
 
 /**
  * A store in MySQL 8 or MariaDB 10.6, or later, by any client: all it needs is a function that runs one statement. No transaction spans
@@ -124,10 +126,10 @@ export const mysqlStore = (options: MysqlStoreOptions): Store => {
     statements,
     prunings,
     rowsOf,
-    changed: (answer) => (numberIn('insertId', answer) === 1 ? 1 : 0),
-    pruned: (answer) => numberIn('affectedRows', answer),
+    changed: (answer) => (resultNumber('insertId', answer) === 1 ? 1 : 0),
+    pruned: (answer) => resultNumber('affectedRows', answer),
     written: hex,
-    readText: textOf,
+    readText: unhexed,
     missing: MISSING,
     forbidden: FORBIDDEN,
     make: create ? () => creating(query, THERE)(mysqlTables) : undefined,

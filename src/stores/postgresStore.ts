@@ -24,15 +24,14 @@ export interface PostgresStoreOptions {
   readonly create?: boolean | undefined
 }
 
-/** The name of a schema. */
-const schemaName = is.like(/^[\p{L}_][\p{L}\p{N}_$-]{0,62}$/u, 'must be a name of letters, digits, "_", "$" and "-"')
+const validSchema = is.like(/^[\p{L}_][\p{L}\p{N}_$-]{0,62}$/u, 'must be a name of letters, digits, "_", "$" and "-"')
 
 const inSchema = (schema: string | undefined) => (table: string) =>
   schema === undefined ? table : `"${schema}".${table}`
 
 /** The statements that create the tables, each of which can run twice. Throws a TypeError for a schema with a wrong name. */
 export const postgresTables = (schema: string | undefined, where: string) => {
-  is.maybe(schemaName)(where, schema)
+  is.maybe(validSchema)(where, schema)
   const table = inSchema(schema)
   return {
     schema: schema === undefined ? [] : [`create schema if not exists "${schema}"`],
@@ -70,10 +69,10 @@ const numbered = (sql: string): string => {
 }
 
 // As a query, because some builders answer a change in another form than a query
-const counted = (change: string): string =>
+const countChanged = (change: string): string =>
   numbered(`with changed as (${change} returning 1) select count(*) as done from changed`)
 
-const expired = (table: string, key: string): string =>
+const pruneStatement = (table: string, key: string): string =>
   `delete from ${table} where (${key}) in (select ${key} from ${table} where until <= ${atStart} order by until limit ${PRUNED_AT_ONCE} for update skip locked)`
 
 const CALLER = 'postgresStore'
@@ -128,7 +127,7 @@ export const postgresStore = (options: PostgresStoreOptions): Store => {
     create = true,
   } = checkOptions(CALLER, options, {
     query: is.hook(2),
-    schema: is.maybe(schemaName),
+    schema: is.maybe(validSchema),
     create: is.maybe(is.flag),
   })
   const table = inSchema(schema)
@@ -138,8 +137,8 @@ export const postgresStore = (options: PostgresStoreOptions): Store => {
     query,
     statements: onConflict({ texts, sets, now, greatest: 'greatest' }),
     reading: numbered,
-    changing: counted,
-    prunings: [expired(texts, 'id'), expired(sets, 'set_id, member')],
+    changing: countChanged,
+    prunings: [pruneStatement(texts, 'id'), pruneStatement(sets, 'set_id, member')],
     rowsOf,
     changed: doneIn,
     pruned: doneIn,

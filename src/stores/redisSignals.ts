@@ -53,7 +53,7 @@ const checks = {
 const BACK = ['ready', 'node-ready']
 
 // How long after it has lost its connection a cluster of ioredis is asked for another one, in milliseconds
-const AGAIN = 500
+const RECONNECT_AFTER = 500
 
 /**
  * Signals for `sessions(app, { signals })` and `apiKeys({ signals })`, which may share them, over one channel of Redis. The clients must
@@ -146,7 +146,7 @@ const listenIn = async (cluster: Cluster, channel: string, hear: (message: strin
     if (isOver) made.disconnect()
   }
   const again = (): void => {
-    if (!isOver) setTimeout(() => void connect().then(back, again), AGAIN).unref()
+    if (!isOver) setTimeout(() => void connect().then(back, again), RECONNECT_AFTER).unref()
   }
   cluster.on('end', () => {
     isOver = true

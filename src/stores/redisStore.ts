@@ -16,12 +16,12 @@ export interface RedisStoreOptions {
   readonly command: (args: string[], key: string) => Promise<unknown>
 }
 
-const update = `local kept = redis.call('GET', KEYS[1])
+const updateScript = `local kept = redis.call('GET', KEYS[1])
 if not kept or string.sub(kept, 1, 1) ~= '+' or (ARGV[3] and kept ~= ARGV[3]) then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`
 
-const end = `if redis.call('GET', KEYS[1]) == '-' and redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[1]) then return 1 end
+const endScript = `if redis.call('GET', KEYS[1]) == '-' and redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[1]) then return 1 end
 redis.call('SET', KEYS[1], '-', 'PX', ARGV[1])
 return 1`
 
@@ -31,45 +31,44 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `
 
 // In decimal digits, because a long number would be written with an exponent
-const add = `${clock}redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+const addScript = `${clock}redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 local until_ = now + ARGV[2]
 local before = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not before or tonumber(before) < until_ then redis.call('ZADD', KEYS[1], string.format('%.0f', until_), ARGV[1]) end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 1`
 
-const members = `${clock}return redis.call('ZRANGEBYSCORE', KEYS[1], string.format('(%.0f', now), '+inf')`
+const membersScript = `${clock}return redis.call('ZRANGEBYSCORE', KEYS[1], string.format('(%.0f', now), '+inf')`
 
 const CALLER = 'redisStore'
 
-const wrong = (): never => {
+const throwWrongValue = (): never => {
   throw new TypeError(`${CALLER}({ command }): it resolved to a value that this store never wrote`)
 }
 
 // Clients can be set up to return buffers
-const stringIn = (value: unknown): string =>
-  typeof value === 'string' ? value : Buffer.isBuffer(value) ? value.toString() : wrong()
+const replyText = (value: unknown): string =>
+  typeof value === 'string' ? value : Buffer.isBuffer(value) ? value.toString() : throwWrongValue()
 
 const isNothing = (value: unknown): boolean => value === null || value === undefined || value === false
 
-const textIn = (kept: unknown): string | undefined => {
+const keptTextIn = (kept: unknown): string | undefined => {
   if (isNothing(kept)) return undefined
-  const text = stringIn(kept)
+  const text = replyText(kept)
   if (text === '-') return undefined
-  return text.startsWith('+') ? text.slice(1) : wrong()
+  return text.startsWith('+') ? text.slice(1) : throwWrongValue()
 }
 
 const flagIn = (answer: unknown): boolean => {
   const flag = Number(answer)
-  return flag === 1 || flag === 0 ? flag === 1 : wrong()
+  return flag === 1 || flag === 0 ? flag === 1 : throwWrongValue()
 }
 
-const listIn = (answer: unknown): ReadonlyArray<unknown> => (Array.isArray(answer) ? answer : wrong())
+const replyList = (answer: unknown): ReadonlyArray<unknown> => (Array.isArray(answer) ? answer : throwWrongValue())
 
-const textKey = (key: string): string => `koa-with-auth:text:${wellFormed(key)}`
+const redisTextKey = (key: string): string => `koa-with-auth:text:${wellFormed(key)}`
 const setKey = (set: string): string => `koa-with-auth:set:${wellFormed(set)}`
 
-/** How commands are sent, and what the server said about itself. */
 interface Server {
   readonly command: (args: string[], key: string) => Promise<unknown>
   /** Whether it is in no cluster, so that one command may have several keys. `undefined` if it was not asked. */
@@ -85,30 +84,30 @@ const warnOfEviction = (policy: string): void =>
 // Once. Where INFO is not allowed, nothing is known
 const askAboutItself = async (self: Server, key: string): Promise<void> => {
   self.isAlone = false
-  const info = stringIn(await self.command(['INFO'], key))
+  const info = replyText(await self.command(['INFO'], key))
   self.isAlone = /^cluster_enabled:0/m.test(info)
   const policy = /^maxmemory_policy:([\w-]+)/m.exec(info)?.[1]
   if (policy !== undefined && policy !== 'noeviction') warnOfEviction(policy)
 }
 
-const send = (self: Server, name: string, key: string, ...args: string[]): Promise<unknown> => {
+const sendCommand = (self: Server, name: string, key: string, ...args: string[]): Promise<unknown> => {
   if (self.isAlone === undefined) askAboutItself(self, key).catch(() => {})
   return self.command([name, key, ...args], key)
 }
 
-const run = (self: Server, script: string, key: string, ...args: string[]): Promise<unknown> => {
+const runScript = (self: Server, script: string, key: string, ...args: string[]): Promise<unknown> => {
   if (self.isAlone === undefined) askAboutItself(self, key).catch(() => {})
   return self.command(['EVAL', script, '1', key, ...args], key)
 }
 
 const get = async (self: Server, [first = '', ...more]: ReadonlyArray<string>): Promise<ReadonlyArray<unknown>> => {
-  if (more.length === 0) return [await send(self, 'GET', first)]
-  if (self.isAlone !== true) return Promise.all([first, ...more].map((key) => send(self, 'GET', key)))
-  const texts = listIn(await send(self, 'MGET', first, ...more))
-  return texts.length === more.length + 1 ? texts : wrong()
+  if (more.length === 0) return [await sendCommand(self, 'GET', first)]
+  if (self.isAlone !== true) return Promise.all([first, ...more].map((key) => sendCommand(self, 'GET', key)))
+  const texts = replyList(await sendCommand(self, 'MGET', first, ...more))
+  return texts.length === more.length + 1 ? texts : throwWrongValue()
 }
 
-const milliseconds = (lifetime: number): string => String(wholeLifetime(lifetime))
+const lifetimeText = (lifetime: number): string => String(wholeLifetime(lifetime))
 
 /**
  * A store in Redis or Valkey, by any client. Rejects if `command` rejects; a read that fails because the connection was lost is asked once
@@ -155,23 +154,26 @@ export const redisStore = (options: RedisStoreOptions): Store => {
   return {
     get: async (keys) => {
       if (keys.length === 0) return []
-      return (await readAgain(() => get(self, keys.map(textKey)))).map(textIn)
+      return (await readAgain(() => get(self, keys.map(redisTextKey)))).map(keptTextIn)
     },
     insert: async (key, text, lifetime) => {
-      const set = await send(self, 'SET', textKey(key), kept(text), 'PX', milliseconds(lifetime), 'NX')
-      return !isNothing(set) && (stringIn(set) === 'OK' || wrong())
+      const set = await sendCommand(self, 'SET', redisTextKey(key), kept(text), 'PX', lifetimeText(lifetime), 'NX')
+      return !isNothing(set) && (replyText(set) === 'OK' || throwWrongValue())
     },
     update: async (key, text, lifetime, was) => {
       const before = was === undefined ? [] : [kept(was)]
-      return flagIn(await run(self, update, textKey(key), kept(text), milliseconds(lifetime), ...before))
+      return flagIn(
+        await runScript(self, updateScript, redisTextKey(key), kept(text), lifetimeText(lifetime), ...before),
+      )
     },
     end: async (key, lifetime) => {
-      flagIn(await run(self, end, textKey(key), milliseconds(lifetime)))
+      flagIn(await runScript(self, endScript, redisTextKey(key), lifetimeText(lifetime)))
     },
     add: async (set, member, lifetime) => {
-      flagIn(await run(self, add, setKey(set), wellFormed(member), milliseconds(lifetime)))
+      flagIn(await runScript(self, addScript, setKey(set), wellFormed(member), lifetimeText(lifetime)))
     },
-    members: async (set) => listIn(await readAgain(() => run(self, members, setKey(set)))).map(stringIn),
+    members: async (set) =>
+      replyList(await readAgain(() => runScript(self, membersScript, setKey(set)))).map(replyText),
   }
 }
 

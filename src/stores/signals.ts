@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { ends } from '../ends/ends.js'
-import { ownFields } from '../core/data.js'
+import { jsonFields } from '../core/data.js'
 import * as is from '../core/checks.js'
 import { within } from './within.js'
 
@@ -33,11 +33,13 @@ export const MISSED = JSON.stringify({ v: 1, about: 'all' })
 
 const TIMEOUT = 2000
 
-const AGAIN = 5000
+const SUBSCRIBE_AFTER = 5000
 
 // While something is open, each process says something that it must hear, in milliseconds: how often, and how soon
 const BEAT = 10_000
 const HEARD_WITHIN = 5000
+
+const MAX_MESSAGE = 256
 
 /** Lets the other processes know what may have ended, by a digest. Never throws, and nothing waits for it. */
 export type Tell = (name: string) => void
@@ -53,7 +55,6 @@ export const connected = (signals: Signals | undefined): Tell => {
   return (name) => void hub.publish({ v: 1, about: name, at: Date.now() })
 }
 
-/** The signals of this process, and whether they are heard. */
 class Hub {
   readonly #signals: Signals
   readonly #publishing = within('signals', TIMEOUT)
@@ -74,7 +75,6 @@ class Hub {
     ends().watch(() => this.#begin())
   }
 
-  /** Resolves to whether it was sent. */
   publish(message: object): Promise<boolean> {
     const text = JSON.stringify(message)
     return this.#publishing(async () => this.#signals.publish(text)).then(
@@ -94,7 +94,7 @@ class Hub {
     // What is said until the next success is missed
     const again = () => this.#subscribe(() => ends().askAboutAll())
     this.#subscribing(async () => this.#signals.subscribe(this.#listener)).then(free(onSuccess), () =>
-      setTimeout(free(again), AGAIN).unref(),
+      setTimeout(free(again), SUBSCRIBE_AFTER).unref(),
     )
   }
 
@@ -136,21 +136,10 @@ class Hub {
   }
 
   #hear(message: unknown): void {
-    const { about, beat } = fieldsOf(message)
+    const isShort = typeof message === 'string' && message.length <= MAX_MESSAGE
+    const { about, beat } = (isShort ? jsonFields(message) : undefined) ?? {}
     if (beat === this.#beat) this.#onBeat?.()
     if (about === 'all') ends().askAboutAll()
     else if (typeof about === 'string') ends().askAbout(about)
-  }
-}
-
-const LONGEST = 256
-
-const fieldsOf = (message: unknown): Readonly<Record<string, unknown>> => {
-  if (typeof message !== 'string' || message.length > LONGEST) return {}
-  try {
-    const read: unknown = JSON.parse(message)
-    return typeof read === 'object' && read !== null ? ownFields(read) : {}
-  } catch {
-    return {}
   }
 }

@@ -5,13 +5,12 @@
  * member of a set. Both have `until`, in milliseconds since 1970. Each statement finds its rows by a key or an index, so it takes as long
  * with a thousand rows as with a hundred million.
  */
+import { identity } from 'fp-ts/lib/function.js'
 import { digest } from '../crypto/secrets.js'
 import { wholeLifetime, type Store } from './Store.js'
 
-/** The value of a placeholder. */
 export type SqlValue = string | number | null
 
-/** A row with the columns of a statement. */
 export type SqlRow = Readonly<Record<string, unknown>>
 
 /** Statements with `?` for each value. */
@@ -33,12 +32,11 @@ export interface SqlStatements {
   readonly members: string
 }
 
-/** What differs between the databases that know `on conflict`. */
 interface Dialect {
   /** The tables, as they are written in statements. */
   readonly texts: string
   readonly sets: string
-  /** The time, in milliseconds. */
+  /** In milliseconds. */
   readonly now: string
   readonly greatest: 'greatest' | 'max'
 }
@@ -62,11 +60,9 @@ on conflict (set_id, member) do update set until = ${greatest}(old.until, exclud
   }
 }
 
-/** Runs statements in one database. */
 interface SqlEngine {
   readonly statements: SqlStatements
   readonly read: (sql: string, values: ReadonlyArray<SqlValue>) => Promise<ReadonlyArray<SqlRow>>
-  /** Whether a statement changed a row. */
   readonly change: (sql: string, values: ReadonlyArray<SqlValue>) => Promise<boolean>
   /** How a string is written as a value, and read in a row, if it is not written as it is. */
   readonly written?: (text: string) => string
@@ -85,17 +81,15 @@ export const wellFormed = (text: string): string => {
   throw new RangeError('a store keeps well-formed strings only, and this one has half of a surrogate pair')
 }
 
-const keyOf = (key: string): string =>
+const storedKey = (key: string): string =>
   Buffer.byteLength(wellFormed(key)) <= LONGEST_KEY ? key : `sha256 ${digest(key)}`
 
-const memberOf = (member: string): string => {
+const storedMember = (member: string): string => {
   if (Buffer.byteLength(wellFormed(member)) <= LONGEST_MEMBER) return member
   throw new RangeError(`a member has at most ${LONGEST_MEMBER} bytes`)
 }
 
-const asIs = (text: string): string => text
-
-const stringIn = (column: unknown): string => {
+const columnText = (column: unknown): string => {
   if (typeof column === 'string') return column
   throw new TypeError('a row of the store has a column that is no string')
 }
@@ -103,20 +97,19 @@ const stringIn = (column: unknown): string => {
 const placed = (count: number, rows: ReadonlyArray<SqlRow>): ReadonlyArray<string | undefined> => {
   const texts = Array<string | undefined>(count).fill(undefined)
   for (const { kept } of rows) {
-    if (kept !== null) texts[Number(stringIn(kept).charAt(0))] = stringIn(kept).slice(1)
+    if (kept !== null) texts[Number(columnText(kept).charAt(0))] = columnText(kept).slice(1)
   }
   return texts
 }
 
-/** A store over an engine. */
 export const sqlStore = (engine: SqlEngine): Store => {
-  const { statements, read, written = asIs, readText = stringIn } = engine
+  const { statements, read, written = identity, readText = columnText } = engine
   const change = async (sql: string, ...values: ReadonlyArray<SqlValue>): Promise<boolean> => {
     const isChanged = await engine.change(sql, values)
     await engine.prune()
     return isChanged
   }
-  const key = (given: string): string => written(keyOf(given))
+  const key = (given: string): string => written(storedKey(given))
   const text = (given: string): string => written(wellFormed(given))
   return {
     get: async (keys) => {
@@ -125,7 +118,7 @@ export const sqlStore = (engine: SqlEngine): Store => {
       if (sql !== undefined) return placed(keys.length, await read(sql, keys.map(key)))
       const rows = await read(statements.get(keys.length), keys.map(key))
       const found = new Map(rows.map((row) => [readText(row['id']), readText(row['text'])]))
-      return keys.map((one) => found.get(keyOf(one)))
+      return keys.map((one) => found.get(storedKey(one)))
     },
     insert: async (id, kept, lifetime) => change(statements.insert, key(id), text(kept), wholeLifetime(lifetime)),
     update: async (id, kept, lifetime, was) => {
@@ -138,7 +131,7 @@ export const sqlStore = (engine: SqlEngine): Store => {
       await change(statements.end, key(id), wholeLifetime(lifetime))
     },
     add: async (set, member, lifetime) => {
-      await change(statements.add, key(set), written(memberOf(member)), wholeLifetime(lifetime))
+      await change(statements.add, key(set), written(storedMember(member)), wholeLifetime(lifetime))
     },
     members: async (set) => (await read(statements.members, [key(set)])).map((row) => readText(row['member'])),
   }

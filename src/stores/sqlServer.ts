@@ -2,15 +2,15 @@
  * What `postgresStore` and `mysqlStore` share: a function that runs one statement, tables that are made when they are first needed, what is
  * asked again, and the form of the answers.
  */
+import { identity } from 'fp-ts/lib/function.js'
 import * as is from '../core/checks.js'
 import { singleFlight } from '../core/memory.js'
-import { causeOf, hasCode, readAgain, unlessUndone } from './failures.js'
+import { failureWord, hasCode, readAgain, unlessUndone } from './failures.js'
 import { besideWrites, sqlStore, type SqlRow, type SqlStatements, type SqlValue } from './sql.js'
 import type { Store } from './Store.js'
 
 type Query = (sql: string, values: SqlValue[]) => PromiseLike<unknown>
 
-/** A server of databases, by the function of a user. */
 interface SqlServer {
   readonly caller: string
   readonly query: Query
@@ -33,14 +33,13 @@ interface SqlServer {
   readonly forbidden: ReadonlySet<string>
   /** Makes the tables. `undefined`: a migration does. */
   readonly make: (() => Promise<void>) | undefined
-  /** The command that prints their statements. */
   readonly command: string
 }
 
 /** How many expired rows of a table go at once. */
 export const PRUNED_AT_ONCE = 50
 
-const run = async (query: Query, sql: string, values: ReadonlyArray<SqlValue> = []): Promise<unknown> => {
+const runStatement = async (query: Query, sql: string, values: ReadonlyArray<SqlValue> = []): Promise<unknown> => {
   const answer = await query(sql, [...values])
   // some clients resolve to an Error instead of rejecting
   if (answer instanceof Error) throw answer
@@ -52,7 +51,7 @@ export const creating =
   (query: Query, there: ReadonlySet<string>) =>
   async (statements: ReadonlyArray<string>): Promise<void> => {
     for (const sql of statements) {
-      await run(query, sql).catch((error: unknown) => {
+      await runStatement(query, sql).catch((error: unknown) => {
         if (!hasCode(error, there)) throw error
       })
     }
@@ -63,7 +62,7 @@ const explained = ({ missing, forbidden, command }: SqlServer, error: unknown): 
   const problem = hasCode(error, missing) ? 'a table' : hasCode(error, forbidden) ? 'a right' : undefined
   if (problem === undefined) return error
   const words = `${problem} is missing; run the statements that \`${command}\` prints, with the rights of the owner`
-  return Object.assign(new Error(words, { cause: error }), { code: causeOf(error) })
+  return Object.assign(new Error(words, { cause: error }), { code: failureWord(error) })
 }
 
 // Asks, and makes the tables if they are missing
@@ -88,15 +87,12 @@ export const rowsIn = (caller: string, rows: unknown): ReadonlyArray<SqlRow> => 
   throw new TypeError(`${caller}({ query }): it must resolve to rows, as objects with a property for each column`)
 }
 
-const asIs = (sql: string): string => sql
-
-/** A store in a server. */
 export const serverStore = (given: SqlServer): Store => {
-  const { caller, query, prunings, rowsOf, changed, pruned, make, reading = asIs, changing = asIs } = given
+  const { caller, query, prunings, rowsOf, changed, pruned, make, reading = identity, changing = identity } = given
   const self = { ...given, make: make && singleFlight(make) }
   const ask = (sql: string, values: ReadonlyArray<SqlValue>) =>
-    withTables(self, () => unlessUndone(() => run(query, sql, values)))
-  const beside = besideWrites(prunings, async (sql) => pruned(await run(query, changing(sql))), PRUNED_AT_ONCE)
+    withTables(self, () => unlessUndone(() => runStatement(query, sql, values)))
+  const beside = besideWrites(prunings, async (sql) => pruned(await runStatement(query, changing(sql))), PRUNED_AT_ONCE)
   return sqlStore({
     ...given,
     read: async (sql, values) => rowsIn(caller, rowsOf(await readAgain(() => ask(reading(sql), values)))),

@@ -14,7 +14,6 @@ import * as is from '../core/checks.js'
 import { singleFlight } from '../core/memory.js'
 import { checkOptions, type Check } from '../core/options.js'
 
-/** A value in a row, or of a question mark. */
 type Value = string | number | bigint | null | Uint8Array | ArrayBuffer
 
 interface SqliteRow {
@@ -65,13 +64,13 @@ const libsql = (): Promise<{ readonly createClient: typeof createClient }> =>
 /** Opens a file. Rejects, or fails later, if that is impossible. Default: `node:sqlite` if this Node has it. */
 export const openSqlite = async (url: string, engine?: SqliteEngine): Promise<SqliteClient> => {
   const native = engine === '@libsql/client' ? undefined : nodeSqlite()
-  if (native !== undefined) return nodeClient(native, pathOf(url))
+  if (native !== undefined) return nodeClient(native, sqlitePath(url))
   const { createClient } = await libsql()
   return createClient({ url, timeout: 0, concurrency: 1 })
 }
 
 // As libsql reads it: `file:` and a path, or a URL without a host; what follows a question mark is for other databases
-const pathOf = (url: string): string =>
+const sqlitePath = (url: string): string =>
   decodeURIComponent(url.replace(/^file:(?:\/\/(?:localhost)?(?=\/))?/, '').replace(/[?#].*$/s, ''))
 
 // The primary codes of SQLite, from 1 on
@@ -81,7 +80,7 @@ const codes =
   )
 
 // An extended code has the primary one in its last eight bits
-const named = (error: unknown): unknown => {
+const withSqliteCode = (error: unknown): unknown => {
   if (!(error instanceof Error) || !('errcode' in error)) return error
   const code = `SQLITE_${codes[(Number(error.errcode) & 0xff) - 1] ?? 'ERROR'}`
   return Object.assign(new Error(`${code}: ${error.message}`, { cause: error }), { code })
@@ -94,7 +93,7 @@ const nodeClient = ({ DatabaseSync }: NodeSqlite, path: string): SqliteClient =>
     try {
       return run()
     } catch (error) {
-      throw named(error)
+      throw withSqliteCode(error)
     }
   }
   const database = attempt(() => new DatabaseSync(path))
@@ -151,19 +150,17 @@ export interface SqliteOptions {
   readonly engine?: SqliteEngine | undefined
 }
 
-/** What has a file open. */
 export interface Closable {
   readonly close: () => void
 }
 
 interface Tables {
-  /** Statements that create the missing tables. */
   readonly tables: string
   /** Statements that fail if a table is missing. */
   readonly check: string
 }
 
-type Ask<A> = (client: SqliteClient) => Promise<A>
+type SqliteQuestion<A> = (client: SqliteClient) => Promise<A>
 
 // Opening blocks the event loop, and closed clients are freed late. So in an outage, the file is not opened for every
 // request. The time is measured by a clock that is never set back. Otherwise an outage could last an hour longer.
@@ -177,11 +174,11 @@ const LOOK_EVERY = 100
 const isInMemory = (url: string): boolean => url.includes(':memory:')
 
 const identityOf = (url: string): string | undefined => {
-  const found = isInMemory(url) ? undefined : statSync(pathOf(url), { throwIfNoEntry: false })
+  const found = isInMemory(url) ? undefined : statSync(sqlitePath(url), { throwIfNoEntry: false })
   return found === undefined ? undefined : `${found.dev} ${found.ino}`
 }
 
-const replaced = (): Error =>
+const replacedFile = (): Error =>
   Object.assign(new Error('SQLITE_REPLACED: the file was removed or replaced while it was open'), {
     code: 'SQLITE_REPLACED',
   })
@@ -228,12 +225,12 @@ class SqliteConnection {
   }
 
   /** Asks the file. If `ask` rejects, or if the file cannot be opened, `otherwise` is called with the failure. */
-  use<A>(ask: Ask<A>, otherwise: (failure: unknown) => Promise<A> = rethrow): Promise<A> {
+  use<A>(ask: SqliteQuestion<A>, otherwise: (failure: unknown) => Promise<A> = rethrow): Promise<A> {
     const client = this.#client
     if (client === undefined) return this.#connected().then((opened) => this.#run(opened, ask, otherwise), otherwise)
     if (!this.#isReplaced()) return this.#run(client, ask, otherwise)
     this.#drop(client)
-    return otherwise(replaced())
+    return otherwise(replacedFile())
   }
 
   /** Whether another connection holds the lock for writes now. */
@@ -268,7 +265,7 @@ class SqliteConnection {
       this.#isMade = !isInMemory(url)
       this.#openedAt = performance.now()
       this.#identity = identityOf(url)
-      if (before !== undefined && before !== this.#identity) throw replaced()
+      if (before !== undefined && before !== this.#identity) throw replacedFile()
       return opened
     } catch (error) {
       const pause = isBusy(error) ? reopenLimits.reopenIfLockedAfterMs : reopenLimits.reopenAfterMs
@@ -297,7 +294,7 @@ class SqliteConnection {
   }
 
   // one promise for both kinds of failure, because further ones would take a part of a short look-up
-  #run<A>(used: SqliteClient, ask: Ask<A>, otherwise: (failure: unknown) => Promise<A>): Promise<A> {
+  #run<A>(used: SqliteClient, ask: SqliteQuestion<A>, otherwise: (failure: unknown) => Promise<A>): Promise<A> {
     return ask(used).then(undefined, async (failure: unknown) => {
       // an open file can be read without a write, but opening it writes the index of its log
       const isKept = isBusy(failure) || (isWriteRefused(failure) && (await canRead(used)))
@@ -322,17 +319,16 @@ const retrying = (connection: SqliteConnection) => {
     while (performance.now() < until && (await connection.isLocked()))
   }
   const nextRound = singleFlight(round)
-  const retry = async <A>(ask: Ask<A>, error: unknown, until: number): Promise<A> => {
+  const retry = async <A>(ask: SqliteQuestion<A>, error: unknown, until: number): Promise<A> => {
     if (!isPassing(error) || performance.now() > until) throw error
     await nextRound()
     return connection.use(ask, (next) => retry(ask, next, until))
   }
   // a lock causes a failure immediately, so the time begins with the first one
-  return <A>(ask: Ask<A>): Promise<A> =>
+  return <A>(ask: SqliteQuestion<A>): Promise<A> =>
     connection.use(ask, (error) => retry(ask, error, performance.now() + retryLimits.giveUpAfterMs))
 }
 
-/** The value for a question mark: a string, a whole number, or null. */
 type SqlValue = string | number | null
 
 // Hexadecimal digits, so that no quote or control character can end the literal

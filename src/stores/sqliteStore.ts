@@ -15,7 +15,7 @@ const tables = `
   create index if not exists auth_members_until on auth_members (until);
 `
 
-const check = 'select text from auth_texts limit 1; select member from auth_members limit 1'
+const tablesCheck = 'select text from auth_texts limit 1; select member from auth_members limit 1'
 
 // The time of this process, which is the one of the file's machine
 const NOW = ':now'
@@ -34,10 +34,10 @@ const statements: SqlStatements = {
 // keeps up
 const PRUNED_AT_ONCE = 8
 
-const expired = (table: string, key: string): string =>
+const pruneStatement = (table: string, key: string): string =>
   `delete from ${table} where (${key}) in (select ${key} from ${table} where until <= ? limit ${PRUNED_AT_ONCE})`
 
-const prunings = [expired('auth_texts', 'id'), expired('auth_members', 'set_id, member')]
+const prunings = [pruneStatement('auth_texts', 'id'), pruneStatement('auth_members', 'set_id, member')]
 
 /**
  * A store in an SQLite file, by `node:sqlite` from Node 22.13 on, otherwise by `@libsql/client`. Several processes of one machine can
@@ -55,7 +55,7 @@ const prunings = [expired('auth_texts', 'id'), expired('auth_members', 'set_id, 
 export const sqliteStore = (options: SqliteOptions): SqliteStore => {
   const file = sqliteFile('sqliteStore', options, {
     tables,
-    check,
+    check: tablesCheck,
     elsewhere: 'several machines share postgresStore, mysqlStore or redisStore',
   })
   const overBy = steadyClock()

@@ -3,10 +3,10 @@ import { isThenable, UnavailableError } from '../core/Result.js'
 import { errorInWords } from '../core/data.js'
 import { report, type StoreContent } from '../core/events.js'
 import { watchOutages, type Outages } from '../core/memory.js'
-import { causeOf } from './failures.js'
+import { failureWord } from './failures.js'
 
 /** Watches the outages of one store. It publishes one record when an outage begins, and one when it has ended. */
-const outagesOf = (
+const storeOutages = (
   store: StoreContent,
 ): Outages<{ readonly reason: 'failed'; readonly cause: string } | { readonly reason: 'silent' }> =>
   watchOutages(
@@ -19,7 +19,7 @@ export class StoreUnavailable extends UnavailableError {
   override readonly name = 'StoreUnavailable'
 }
 
-const names: Readonly<Record<StoreContent, string>> = {
+const storeNames: Readonly<Record<StoreContent, string>> = {
   'api-keys': 'the store of API keys',
   'one-time-ids': 'the store of one-time ids',
   passkeys: 'the store of passkeys',
@@ -42,7 +42,7 @@ interface Timed {
 // In milliseconds
 const WARN_EVERY = 60_000
 
-interface Asking extends Pick<ReturnType<typeof outagesOf>, 'ask' | 'answered' | 'failed'> {
+interface AskedStore extends Pick<ReturnType<typeof storeOutages>, 'ask' | 'answered' | 'failed'> {
   readonly store: StoreContent
   readonly timeout: number
   readonly warned: Set<string>
@@ -50,43 +50,43 @@ interface Asking extends Pick<ReturnType<typeof outagesOf>, 'ask' | 'answered' |
 }
 
 export const within = (store: StoreContent, timeout: number): Timed => {
-  const self: Asking = { ...outagesOf(store), store, timeout, warned: new Set(), warnedAt: -Infinity }
+  const self: AskedStore = { ...storeOutages(store), store, timeout, warned: new Set(), warnedAt: -Infinity }
   const about: Timed['about'] = (ask, one) => askAbout(self, ask, one)
   const timed = <A>(ask: () => Promise<A>): Promise<A> => Promise.resolve(about(ask, undefined))
   return Object.assign(timed, { about })
 }
 
-const askAbout = <A, B>(self: Asking, ask: (about: B) => A | Promise<A>, about: B): A | Promise<A> => {
+const askAbout = <A, B>(self: AskedStore, ask: (about: B) => A | Promise<A>, about: B): A | Promise<A> => {
   const question = self.ask()
   try {
     const answer = ask(about)
-    if (isThenable(answer)) return inTime(self, question, answer)
-    if (answer instanceof Error) return failed(self, question, answer)
+    if (isThenable(answer)) return withinTimeout(self, question, answer)
+    if (answer instanceof Error) return failQuestion(self, question, answer)
     self.answered(question)
     return answer
   } catch (error) {
     // a store may throw instead of rejecting
-    return failed(self, question, error)
+    return failQuestion(self, question, error)
   }
 }
 
-const failed = (self: Asking, question: number, error: unknown): Promise<never> => {
-  const cause = causeOf(error)
+const failQuestion = (self: AskedStore, question: number, error: unknown): Promise<never> => {
+  const cause = failureWord(error)
   self.failed(question, { reason: 'failed', cause })
   const words = errorInWords(error)
-  warn(self, cause, `failed: ${words.includes(cause) || cause === 'Error' ? words : `${cause}, ${words}`}`)
-  return Promise.reject(new StoreUnavailable(`${names[self.store]} failed`, { cause: error }))
+  warnOfStore(self, cause, `failed: ${words.includes(cause) || cause === 'Error' ? words : `${cause}, ${words}`}`)
+  return Promise.reject(new StoreUnavailable(`${storeNames[self.store]} failed`, { cause: error }))
 }
 
 // Once for each cause: the channel of outages has all of them, without words of a client library
-const warn = (self: Asking, cause: string, problem: string): void => {
+const warnOfStore = (self: AskedStore, cause: string, problem: string): void => {
   if (self.warned.has(cause) || performance.now() - self.warnedAt < WARN_EVERY) return
   self.warned.add(cause)
   self.warnedAt = performance.now()
-  process.emitWarning(`${names[self.store]} ${problem}. ${consequenceOf(self.store)}`, 'StoreWarning')
+  process.emitWarning(`${storeNames[self.store]} ${problem}. ${consequenceOf(self.store)}`, 'StoreWarning')
 }
 
-const inTime = <A>(self: Asking, question: number, answer: PromiseLike<A>): Promise<A> =>
+const withinTimeout = <A>(self: AskedStore, question: number, answer: PromiseLike<A>): Promise<A> =>
   new Promise((resolve, reject) => {
     let isOver = false
     const giveUp = (): void => {
@@ -94,8 +94,8 @@ const inTime = <A>(self: Asking, question: number, answer: PromiseLike<A>): Prom
       isOver = true
       self.failed(question, { reason: 'silent' })
       const problem = `did not answer within ${self.timeout} ms`
-      warn(self, 'silent', problem)
-      reject(new StoreUnavailable(`${names[self.store]} ${problem}`))
+      warnOfStore(self, 'silent', problem)
+      reject(new StoreUnavailable(`${storeNames[self.store]} ${problem}`))
     }
     // One more turn of the event loop: if this process was busy, the answer is there, but was not read yet
     const timer = setTimeout(() => setImmediate(giveUp), self.timeout)
@@ -105,7 +105,7 @@ const inTime = <A>(self: Asking, question: number, answer: PromiseLike<A>): Prom
       if (isOver) return
       isOver = true
       stop()
-      resolve(failed(self, question, cause))
+      resolve(failQuestion(self, question, cause))
     }
     Promise.resolve(answer).then((answered) => {
       // an answer that comes too late is ignored

@@ -9,7 +9,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Request } from '../core/Request.js'
-import type { AuthError } from '../core/AuthError.js'
+import type { Result } from '../core/Result.js'
 import { exchangeOf } from '../core/Exchange.js'
 import { usedFor, type OneTimeIds } from '../core/OneTimeIds.js'
 
@@ -17,7 +17,7 @@ import { usedFor, type OneTimeIds } from '../core/OneTimeIds.js'
 const LEASE = 600_000
 
 // How long a response waits for a store that has to release a delivery
-const PATIENCE = 1000
+const RELEASE_TIMEOUT = 1000
 
 type Taken = 'first' | 'taken' | 'handled'
 
@@ -31,7 +31,7 @@ export const takeOver = async (
   ids: ReadonlyArray<string>,
   lifetime: number,
   isTold: boolean,
-): Promise<E.Either<AuthError, Taken>> => {
+): Promise<Result<Taken>> => {
   const lease = Math.min(LEASE, lifetime)
   const running = isTold ? ids.map((id) => `${id} running`) : []
   const taken: string[] = []
@@ -40,7 +40,7 @@ export const takeOver = async (
     // a delivery whose process has ended must not look like one that was handled, so its own lease ends first
     const isFirst = await usedFor(request.req, spent, id, isTold && !isRunning ? lease * 0.9 : lease)
     if (isFirst === undefined || E.isLeft(isFirst)) {
-      await release(spent, taken.reverse())
+      await releaseIds(spent, taken.reverse())
       return isFirst ?? E.right(isTold && !isRunning ? 'handled' : 'taken')
     }
     taken.push(id)
@@ -50,7 +50,7 @@ export const takeOver = async (
 }
 
 // One after the other, and none after a failure: the leases end later
-const release = async (spent: OneTimeIds, ids: ReadonlyArray<string>, lifetime = 0): Promise<boolean> => {
+const releaseIds = async (spent: OneTimeIds, ids: ReadonlyArray<string>, lifetime = 0): Promise<boolean> => {
   try {
     for (const id of ids) await spent.release(id, lifetime)
     return true
@@ -73,9 +73,10 @@ const conclude = (
     const wasReleased = isKept === false
     isKept = isDone
     if (wasReleased) await Promise.allSettled(ids.map((id) => spent.use(id, lifetime)))
-    else if (isDone) await ((await release(spent, ids, lifetime)) && release(spent, running))
+    else if (isDone) await ((await releaseIds(spent, ids, lifetime)) && releaseIds(spent, running))
     // The client may send it again as soon as it has the answer
-    else await Promise.race([release(spent, [...ids, ...running]), pause(PATIENCE, undefined, { ref: false })])
+    else
+      await Promise.race([releaseIds(spent, [...ids, ...running]), pause(RELEASE_TIMEOUT, undefined, { ref: false })])
   }
   const exchange = exchangeOf(ctx)
   exchange.outcomes = [...(exchange.outcomes ?? []), settle]

@@ -25,12 +25,12 @@ import { checkOptions } from '../core/options.js'
 /** The longest body, in bytes, unless an option says otherwise. */
 export const MAX_BODY = 1024 * 1024
 
-const none = Buffer.alloc(0)
+const noBytes = Buffer.alloc(0)
 
 // By request, so that two members of a list read a body once
 const bodies = new WeakMap<IncomingMessage, Promise<Buffer>>()
 
-const tooLong = (): Error => httpError(413, 'the body is longer than maxLength')
+const bodyTooLong = (): Error => httpError(413, 'the body is longer than maxLength')
 
 /**
  * The bytes of a request's body as they came, for a kind of your own that checks a signature. They are read once, before any parser, and
@@ -56,14 +56,14 @@ export const rawBody = (
 /** @internal The same, for a caller that a message names. */
 export const bytesOfBody = async (caller: string, request: Request, maxLength: number): Promise<Buffer> => {
   const { req } = request
-  if (!hasBody(request)) return none
+  if (!hasBody(request)) return noBytes
   let body = bodies.get(req)
   if (body === undefined) {
-    body = isUntouched(req) ? reading(request, maxLength) : Promise.resolve(keptBytes(caller, request))
+    body = isUnread(req) ? reading(request, maxLength) : Promise.resolve(keptBytes(caller, request))
     bodies.set(req, body)
   }
   const bytes = await body
-  if (bytes.length > maxLength) throw tooLong()
+  if (bytes.length > maxLength) throw bodyTooLong()
   return bytes
 }
 
@@ -82,7 +82,7 @@ const declaredIn = (request: Request): number | undefined => {
     : 0
 }
 
-const isUntouched = (req: IncomingMessage): boolean =>
+const isUnread = (req: IncomingMessage): boolean =>
   !req.readableDidRead && !req.readableEnded && req.readableEncoding === null
 
 // --- a body that nothing has read
@@ -92,7 +92,7 @@ const reading = (request: Request, maxLength: number): Promise<Buffer> =>
     const { req } = request
     const declared = declaredIn(request)
     // nothing was read, so Node drops the rest when the response is sent, and the connection can be used again
-    if (declared !== undefined && declared > maxLength) return reject(tooLong())
+    if (declared !== undefined && declared > maxLength) return reject(bodyTooLong())
     if (req.destroyed) return reject(cutOff())
     const chunks: Buffer[] = []
     let length = 0
@@ -115,10 +115,10 @@ const reading = (request: Request, maxLength: number): Promise<Buffer> =>
         const chunk: unknown = req.read()
         if (!Buffer.isBuffer(chunk)) break
         length += chunk.length
-        if (length > maxLength) return fail(tooLong())
+        if (length > maxLength) return fail(bodyTooLong())
         chunks.push(chunk)
       }
-      if (length !== declared && !isOver(req)) return
+      if (length !== declared && !isBodyOver(req)) return
       stop()
       const body = Buffer.concat(chunks, length)
       // in this tick, before the end is known
@@ -128,7 +128,7 @@ const reading = (request: Request, maxLength: number): Promise<Buffer> =>
     // Before the guard gives up, which would be a 503: this is not our fault
     const patience = 0.9 * settingsOf(request).timeout
     const timer = setTimeout(() => fail(httpError(408, 'the body did not come in time')), patience)
-    if (req.readableLength === 0 && isOver(req)) return take()
+    if (req.readableLength === 0 && isBodyOver(req)) return take()
     for (const event of ['close', 'error']) req.on(event, onCut)
     req.on('readable', take)
   })
@@ -136,7 +136,7 @@ const reading = (request: Request, maxLength: number): Promise<Buffer> =>
 const cutOff = (): Error => httpError(400, 'the body ended before it was whole')
 
 // `complete` is not known in HTTP/2
-const isOver = (req: IncomingMessage): boolean => {
+const isBodyOver = (req: IncomingMessage): boolean => {
   const state: unknown = Reflect.get(req, '_readableState')
   return req.complete || (typeof state === 'object' && state !== null && Reflect.get(state, 'ended') === true)
 }
@@ -147,7 +147,7 @@ const isOver = (req: IncomingMessage): boolean => {
 // decompressed or that had another charset does not
 const keptBytes = (caller: string, request: Request): Buffer => {
   const kept = ownOrGetter(request, 'rawBody') ?? ownOrGetter(request.req, 'rawBody')
-  const bytes = typeof kept === 'string' || kept instanceof Uint8Array ? Buffer.from(kept) : none
+  const bytes = typeof kept === 'string' || kept instanceof Uint8Array ? Buffer.from(kept) : noBytes
   const declared = declaredIn(request)
   const isWhole =
     bytes.length > 0 &&

@@ -22,14 +22,12 @@ import { functionOf } from '../core/functionName.js'
 export interface Delivery {
   /** The signatures, as they were sent. One of them must be good. */
   readonly signatures: ReadonlyArray<string>
-  /** The id, if it is signed. */
   readonly id?: string | undefined
-  /** When it was signed. */
   readonly at?: Date | undefined
 }
 
 /** What is signed: the parts follow each other without a separator. */
-type Content = string | Buffer | ReadonlyArray<string | Buffer>
+type SignedBytes = string | Buffer | ReadonlyArray<string | Buffer>
 
 /** Reads another header of the delivery; `undefined` if it is missing. */
 type GetHeader = (name: string) => string | undefined
@@ -46,7 +44,7 @@ interface SignedParts {
     readonly at: Date | undefined
     readonly body: Buffer
     readonly request: Request
-  }) => Content
+  }) => SignedBytes
 }
 
 /** Your own way to sign deliveries, by HMAC or by `verify`. */
@@ -76,12 +74,11 @@ export interface SignedContent {
 export interface WebhookKey {
   /** Whether one of the signatures is of this key. All are compared, in constant time. */
   readonly hasSigned: (
-    content: Content,
+    content: SignedBytes,
     signatures: ReadonlyArray<string>,
     request: Request,
   ) => boolean | Promise<boolean>
-  /** A digest of this key and a string. */
-  readonly digestOf: (text: Content) => string
+  readonly digestOf: (text: SignedBytes) => string
 }
 
 /** How one sender signs. */
@@ -98,18 +95,18 @@ export interface WebhookScheme extends SignedParts {
   readonly keyOf: (where: string, secret: string) => WebhookKey
 }
 
-const partsOf = (content: Content): ReadonlyArray<string | Buffer> =>
+const contentParts = (content: SignedBytes): ReadonlyArray<string | Buffer> =>
   typeof content === 'string' || Buffer.isBuffer(content) ? [content] : content
 
-type Algorithm = NonNullable<WebhookSchemeOptions['algorithm']>
+type HmacAlgorithm = NonNullable<WebhookSchemeOptions['algorithm']>
 
-const mac = (
+const hmacOf = (
   key: string | Buffer,
-  content: Content,
-  algorithm: Algorithm = 'sha256',
+  content: SignedBytes,
+  algorithm: HmacAlgorithm = 'sha256',
 ): ReturnType<typeof createHmac> => {
   const hmac = createHmac(algorithm, key)
-  for (const part of partsOf(content)) hmac.update(part)
+  for (const part of contentParts(content)) hmac.update(part)
   return hmac
 }
 
@@ -118,24 +115,24 @@ const hmacKey = (
   key: string | Buffer,
   encoding: 'hex' | 'base64',
   prefix = '',
-  algorithm: Algorithm = 'sha256',
+  algorithm: HmacAlgorithm = 'sha256',
 ): WebhookKey => ({
   hasSigned: (content, signatures) => {
-    const expected = prefix + mac(key, content, algorithm).digest(encoding)
+    const expected = prefix + hmacOf(key, content, algorithm).digest(encoding)
     const written = (one: string) => (encoding === 'hex' ? one.toLowerCase() : one)
     // every one, so that the time says nothing about which one was good
     return signatures.map((one) => constantTimeEqual(written(one), expected)).includes(true)
   },
-  digestOf: (content) => mac(key, content).digest('base64url'),
+  digestOf: (content) => hmacOf(key, content).digest('base64url'),
 })
 
 const textKey =
-  (encoding: 'hex' | 'base64', algorithm?: Algorithm) =>
+  (encoding: 'hex' | 'base64', algorithm?: HmacAlgorithm) =>
   (_where: string, secret: string): WebhookKey =>
     hmacKey(secret, encoding, '', algorithm)
 
-const digestBy = (text: string, content: Content): string =>
-  hash('sha256', Buffer.concat([Buffer.from(`${text}\n`), joined(content)]), 'base64url')
+const digestBy = (text: string, content: SignedBytes): string =>
+  hash('sha256', Buffer.concat([Buffer.from(`${text}\n`), joinedParts(content)]), 'base64url')
 
 // A time must be written as its sender computes with it: 1700000000.0 and 01700000000 are other strings
 const timeIn = (text: string | undefined): Date | undefined =>
@@ -157,21 +154,21 @@ const signatureLike = /^\w+,[\w+/=-]*$/
 // `a.1` and `2` would be signed as `a` and `1.2`
 const idLike = /^[\x21-\x2d\x2f-\x7e]{1,256}$/
 
-const bytesIn = (where: string, text: string): Buffer => {
+const secretBytes = (where: string, text: string): Buffer => {
   const bytes = Buffer.from(text, 'base64')
   if (bytes.length > 0 && bytes.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '')) return bytes
   throw new TypeError(`${where} must be base64, after "whsec_" or "whpk_" if there is a prefix`)
 }
 
 const publicKeyIn = (where: string, text: string): KeyObject => {
-  const bytes = bytesIn(where, text)
+  const bytes = secretBytes(where, text)
   if (bytes.length !== 32) throw new TypeError(`${where}: a key "whpk_" must have 32 bytes (Ed25519)`)
   return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') }, format: 'jwk' })
 }
 
 const ed25519Key = (key: KeyObject, text: string): WebhookKey => ({
   hasSigned: (content, signatures) => {
-    const signed = joined(content)
+    const signed = joinedParts(content)
     return signatures
       .filter((one) => one.startsWith(V1A))
       .map((one) => {
@@ -185,7 +182,8 @@ const ed25519Key = (key: KeyObject, text: string): WebhookKey => ({
   digestOf: (content) => digestBy(text, content),
 })
 
-const joined = (content: Content): Buffer => Buffer.concat(partsOf(content).map((one) => Buffer.from(one)))
+const joinedParts = (content: SignedBytes): Buffer =>
+  Buffer.concat(contentParts(content).map((one) => Buffer.from(one)))
 
 const standard = (name: string, prefix: string): WebhookScheme => ({
   name,
@@ -204,7 +202,7 @@ const standard = (name: string, prefix: string): WebhookScheme => ({
   content: ({ id, at, body }) => [`${id}.${secondsOf(at)}.`, body],
   keyOf: (where, secret) => {
     if (secret.startsWith('whpk_')) return ed25519Key(publicKeyIn(where, secret.slice('whpk_'.length)), secret)
-    return hmacKey(bytesIn(where, secret.replace(/^whsec_/, '')), 'base64', V1)
+    return hmacKey(secretBytes(where, secret.replace(/^whsec_/, '')), 'base64', V1)
   },
 })
 
@@ -290,13 +288,13 @@ const checks: Checks<WebhookSchemeOptions> = {
   verify: is.maybe(is.hook(1)),
 }
 
-type Verify = NonNullable<WebhookSchemeOptions['verify']>
+type VerifyDelivery = NonNullable<WebhookSchemeOptions['verify']>
 
 const verifyKey =
-  (verify: Verify) =>
+  (verify: VerifyDelivery) =>
   (_where: string, secret: string): WebhookKey => ({
     hasSigned: async (content, signatures, request) => {
-      const bytes = joined(content)
+      const bytes = joinedParts(content)
       const check = async (signature: string) => verify({ content: bytes, signature, secret, request })
       return (await Promise.all(signatures.map(check))).includes(true)
     },

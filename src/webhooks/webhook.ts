@@ -15,7 +15,8 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from '../core/Request.js'
-import { because, invalid, malformed, raised, type AuthError } from '../core/AuthError.js'
+import { because, invalid, malformed, raised } from '../core/AuthError.js'
+import type { Result } from '../core/Result.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { documented, kindChecks, type KindOptions } from '../core/Description.js'
@@ -94,17 +95,17 @@ const AHEAD = 6000
 const MONTH = 30 * 86_400_000
 const THREE_DAYS = 3 * 86_400_000
 
-const secretsIn = (where: string, given: unknown): ReadonlyArray<string> => {
+const checkSecrets = (where: string, given: unknown): ReadonlyArray<string> => {
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
   if (list.length > 0 && list.every(is.isFilled)) return list
   throw new TypeError(`${where} must be a secret, or an array of secrets, and none of them empty`)
 }
 
-type Keys = ReadonlyArray<WebhookKey>
+type WebhookKeys = ReadonlyArray<WebhookKey>
 
-const keysFrom = ({ keyOf }: WebhookScheme, given: unknown): Keys => {
+const keysFrom = ({ keyOf }: WebhookScheme, given: unknown): WebhookKeys => {
   const where = `${caller}({ secrets })`
-  return secretsIn(where, given).map((secret) => keyOf(where, secret))
+  return checkSecrets(where, given).map((secret) => keyOf(where, secret))
 }
 
 /**
@@ -139,10 +140,10 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
     if (E.isLeft(delivery)) return delivery
     const { signatures, id, at } = delivery.right
     const age = at === undefined ? 0 : Date.now() - at.getTime()
-    if (age > tolerance) return tooOld
+    if (age > tolerance) return tooOldDelivery
     if (age < -AHEAD) return ofTheFuture
     const keys = await keysOf(request)
-    if (keys === undefined) return noKey
+    if (keys === undefined) return noSecret
     const body = await bytesOfBody(caller, request, maxLength)
     const content = scheme.content({ id, at, body, request })
     const signed = await Promise.all(keys.map(async (key) => key.hasSigned(content, signatures, request)))
@@ -167,7 +168,7 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
     authenticate: judge,
     leaf: { reads: scheme.reads, headers: scheme.reads, sender: scheme.sender },
     notes: {
-      wrappers: labelsOf(given),
+      wrappers: webhookNotes(given),
       ...(typeof secrets === 'function' && { functions: [[functionName(secrets), secrets]] }),
     },
   })
@@ -177,11 +178,13 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
 
 declareFactory(caller, webhook)
 
-const labelsOf = (given: WebhookOptions): ReadonlyArray<string> => {
+const webhookNotes = (given: WebhookOptions): ReadonlyArray<string> => {
   const { scheme, secrets, tolerance = TOLERANCE, maxLength = MAX_BODY, spent, repeated = 'accept' } = given
   return [
     `webhook ${scheme.name}`,
-    typeof secrets === 'function' ? `secrets by ${functionName(secrets)}` : `${secretsIn('', secrets).length} secrets`,
+    typeof secrets === 'function'
+      ? `secrets by ${functionName(secrets)}`
+      : `${checkSecrets('', secrets).length} secrets`,
     ...(scheme.isTimed === false ? [] : [`tolerance ${tolerance} ms`]),
     `maxLength ${maxLength}`,
     ...(spent === undefined ? [] : ['counted once']),
@@ -189,19 +192,19 @@ const labelsOf = (given: WebhookOptions): ReadonlyArray<string> => {
   ]
 }
 
-const left = <E extends Parameters<typeof because>[0]>(error: E, why: Parameters<typeof because>[1]) =>
+const deliveryFailure = <E extends Parameters<typeof because>[0]>(error: E, why: Parameters<typeof because>[1]) =>
   deepFreeze(E.left(because(error, why)))
 
-const unreadable = left(malformed, 'syntax')
-const sentTwice = left(malformed, 'twice')
-const tooOld = left(invalid, 'expired')
-const ofTheFuture = left(invalid, 'not yet')
-const noKey = left(invalid, 'key')
-const notSigned = left(invalid, 'signature')
-const handledBefore = left(raised(answered({ status: 200 })), 'replay')
+const unreadableDelivery = deliveryFailure(malformed, 'syntax')
+const sentTwice = deliveryFailure(malformed, 'twice')
+const tooOldDelivery = deliveryFailure(invalid, 'expired')
+const ofTheFuture = deliveryFailure(invalid, 'not yet')
+const noSecret = deliveryFailure(invalid, 'key')
+const notSigned = deliveryFailure(invalid, 'signature')
+const handledBefore = deliveryFailure(raised(answered({ status: 200 })), 'replay')
 
 // What the headers say; a header that was sent twice is refused, whatever the scheme makes of it
-const readDelivery = (scheme: WebhookScheme, request: Request, value: string): E.Either<AuthError, Delivery> => {
+const readDelivery = (scheme: WebhookScheme, request: Request, value: string): Result<Delivery> => {
   let isTwice = false
   const get = (name: string): string | undefined => {
     const found = fromHeader(name)(request)
@@ -212,14 +215,14 @@ const readDelivery = (scheme: WebhookScheme, request: Request, value: string): E
   }
   const delivery = scheme.read(value, get)
   if (isTwice) return sentTwice
-  if (delivery === undefined || delivery.signatures.length === 0) return unreadable
-  return Number.isNaN(delivery.at?.getTime()) ? unreadable : E.right(delivery)
+  if (delivery === undefined || delivery.signatures.length === 0) return unreadableDelivery
+  return Number.isNaN(delivery.at?.getTime()) ? unreadableDelivery : E.right(delivery)
 }
 
 const keysFinder = (
   scheme: WebhookScheme,
   secrets: WebhookOptions['secrets'],
-): ((request: Request) => Keys | undefined | Promise<Keys | undefined>) => {
+): ((request: Request) => WebhookKeys | undefined | Promise<WebhookKeys | undefined>) => {
   if (typeof secrets !== 'function') {
     const keys = keysFrom(scheme, secrets)
     return () => keys

@@ -76,12 +76,12 @@ export const clientOf = (where: string, given: unknown) => {
   if ((method === 'private_key_jwt') !== (key !== undefined)) {
     throw new TypeError(`${where}: ${method} ${key === undefined ? 'needs a key' : 'uses no key'}`)
   }
-  return { id, secret, isPublic: method === 'none', auth: () => authOf(method, secret, key) }
+  return { id, secret, isPublic: method === 'none', auth: () => clientAuthOf(method, secret, key) }
 }
 
 export type Registered = ReturnType<typeof clientOf>
 
-const authOf = (method: ClientAuthentication, secret: Client['secret'], key: Client['key']): ClientAuth => {
+const clientAuthOf = (method: ClientAuthentication, secret: Client['secret'], key: Client['key']): ClientAuth => {
   const { ClientSecretBasic, ClientSecretPost, None, PrivateKeyJwt } = openidClient()
   if (key !== undefined) return PrivateKeyJwt(key)
   if (secret === undefined) return None()
@@ -103,14 +103,12 @@ const authOf = (method: ClientAuthentication, secret: Client['secret'], key: Cli
   return authenticate
 }
 
-/** How openid-client asks, and what it accepts. */
 export interface ClientSettings {
   readonly timeout: number
   /** In seconds. */
   readonly clockTolerance: number
   /** Whether http is not refused: the addresses are checked where they are asked. */
   readonly isInsecure: boolean
-  /** The only algorithm of ID tokens. */
   readonly algorithm?: string | undefined
 }
 
@@ -119,7 +117,6 @@ export const clientMetadataOf = ({ clockTolerance, algorithm }: ClientSettings) 
   ...(algorithm !== undefined && { id_token_signed_response_alg: algorithm }),
 })
 
-/** Sets openid-client up for a provider. */
 export const configurationOf = (
   server: ServerMetadata,
   { id, auth }: Registered,
@@ -142,7 +139,7 @@ export class HookRaised extends Error {
 }
 
 /** An answer of a provider that a check of our own refuses. */
-export class Refused extends Error {
+export class Rejected extends Error {
   override readonly name = 'Refused'
 }
 
@@ -180,7 +177,7 @@ export interface Asking {
   readonly acrValues?: ReadonlyArray<string> | undefined
 }
 
-const words = is.listOf(
+const wordList = is.listOf(
   (one) => typeof one === 'string' && /^[\x21-\x7e]+$/.test(one),
   'must be an array of strings without blanks, and none of them empty',
   1,
@@ -190,26 +187,26 @@ export const askingChecks: Checks<Asking> = {
   prompt: is.maybe(is.oneOf('none', 'login', 'consent', 'select_account', 'create')),
   loginHint: is.maybe(is.nonEmpty),
   maxAge: is.maybe(is.except(0, is.positive)),
-  acrValues: is.maybe(words),
+  acrValues: is.maybe(wordList),
 }
 
 /** What an answer is checked against. It travels in the handle. */
-export interface Expected {
+export interface ExpectedAnswer {
   /** In seconds. */
   readonly maxAge?: number | undefined
   readonly acr?: ReadonlyArray<string> | undefined
 }
 
 /** What a sign-in asks, as the parameters of an authorization request, and what its answer is checked against. */
-export const questionsOf = ({ prompt, loginHint, maxAge, acrValues }: Asking) => {
+export const authorizationQuestions = ({ prompt, loginHint, maxAge, acrValues }: Asking) => {
   const seconds = maxAge === undefined ? undefined : Math.floor(maxAge / 1000)
   const asked = { prompt, login_hint: loginHint, max_age: seconds?.toString(), acr_values: acrValues?.join(' ') }
-  const expected: Expected = withoutUndefined({ maxAge: seconds, acr: acrValues })
+  const expected: ExpectedAnswer = withoutUndefined({ maxAge: seconds, acr: acrValues })
   return { parameters: withoutUndefined(asked), expected }
 }
 
 /** The parameters that belong to the protocol. The security of a sign-in depends on them. */
-const own: ReadonlySet<string> = new Set([
+const protocolParameters: ReadonlySet<string> = new Set([
   'client_id',
   'redirect_uri',
   'response_type',
@@ -223,7 +220,7 @@ const own: ReadonlySet<string> = new Set([
   'request',
   'request_uri',
   'registration',
-  ...Object.keys(questionsOf({ prompt: 'none', loginHint: 'a', maxAge: 0, acrValues: ['a'] }).parameters),
+  ...Object.keys(authorizationQuestions({ prompt: 'none', loginHint: 'a', maxAge: 0, acrValues: ['a'] }).parameters),
 ])
 
 // Parameters of a provider's own, such as `access_type` of Google's
@@ -232,7 +229,7 @@ const furtherParameters: Check = (where, value) => {
     throw new TypeError(`${where} must be an object of strings, not ${typeName(value)}`)
   }
   for (const [name, text] of Object.entries(value)) {
-    if (own.has(name))
+    if (protocolParameters.has(name))
       throw new TypeError(`${where}: ${name} belongs to the protocol; there is an option for it, or none`)
     is.nonEmpty(`${where}: ${name}`, text)
   }
@@ -241,13 +238,13 @@ const furtherParameters: Check = (where, value) => {
 export const providerChecks: Checks<ProviderOptions> = {
   client: is.unchecked,
   callback: routePath("the callback's route, such as '/sign-in/google/callback'"),
-  scope: is.maybe(words),
+  scope: is.maybe(wordList),
   parameters: is.maybe(furtherParameters),
   lifetime: is.maybe(is.positive),
 }
 
 /** How long a sign-in may take, in milliseconds. */
-export const LIFETIME = 15 * 60_000
+export const SIGN_IN_MS = 15 * 60_000
 
 // --- what a browser brings back
 
@@ -263,7 +260,6 @@ export interface AuthorizationResponse {
   readonly user: string | undefined
 }
 
-/** The longest response, in characters. */
 const MAX_RESPONSE = 8192
 
 /** Reads the response in a query; `undefined` if there is none. */

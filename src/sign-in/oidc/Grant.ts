@@ -11,13 +11,11 @@ import { derivedFrom } from '../../crypto/appKeys.js'
 import { decrypt, encrypt, randomId } from '../../crypto/secrets.js'
 import type { Store } from '../../stores/Store.js'
 
-/** What a provider granted. */
 export interface Tokens {
   readonly access: string
   /** When the access token expires, in milliseconds since 1970; left out if the provider did not say. */
   readonly until?: number | undefined
   readonly refresh?: string | undefined
-  /** The scopes that were granted, separated by blanks. */
   readonly scope?: string | undefined
   /** The subject of the ID token. A refresh must not change it (OpenID Connect Core §12.2). */
   readonly subject?: string | undefined
@@ -31,27 +29,21 @@ export class GrantEnded extends Error {
   override readonly name = 'GrantEnded'
 }
 
-/** Where a grant is kept. */
 export interface GrantPlace {
   readonly key: string
   /** How long, in milliseconds. */
   readonly lifetime: number
-  /** The identifier of its user. */
   readonly user: string
 }
 
-/** What a clock is asked for. */
 interface Clock {
   /** Milliseconds since 1970. */
   readonly now: () => number
-  /** Waits for so many milliseconds. */
   readonly pause: (ms: number) => Promise<void>
 }
 
-/** The grants of one application at one provider. */
 export interface Grants {
   readonly store: Store
-  /** The signing keys of the application: `app.keys`. */
   readonly keys: () => unknown
   readonly refresh: Refresh
   readonly clock: Clock
@@ -113,12 +105,12 @@ const tokensIn = (self: Grants, { key }: Pick<GrantPlace, 'key'>, text: string):
   return undefined
 }
 
-interface Kept {
+interface KeptGrant {
   readonly text: string
   readonly tokens: Tokens
 }
 
-const keptIn = (self: Grants, place: GrantPlace, text: string | undefined): Kept => {
+const keptIn = (self: Grants, place: GrantPlace, text: string | undefined): KeptGrant => {
   const tokens = text === undefined ? undefined : tokensIn(self, place, text)
   if (text === undefined || tokens === undefined) throw new GrantEnded('there is no grant')
   return { text, tokens }
@@ -169,7 +161,7 @@ export const tokensAfter = async (self: Grants, place: GrantPlace, refused: stri
   return tokens.access === refused ? inFlight(self, place, text) : tokens
 }
 
-const read = async (self: Grants, place: GrantPlace): Promise<Kept> => {
+const read = async (self: Grants, place: GrantPlace): Promise<KeptGrant> => {
   const [text] = await self.store.get([place.key])
   return keptIn(self, place, text)
 }
@@ -219,7 +211,7 @@ const locked = async (self: Grants, place: GrantPlace, before: string, mine: str
   } catch (error) {
     isOutage = !(error instanceof GrantEnded)
     if (!isOutage) await endGrant(self, place.key)
-    throw isOutage && !(error instanceof UnavailableError) ? outage(error) : error
+    throw isOutage && !(error instanceof UnavailableError) ? noRefresh(error) : error
   } finally {
     // in an outage of the store, its clock ends the lock
     const [leaves, lifetime] = isOutage ? [FAILED, FAILED_FOR] : [mine, 1]
@@ -227,24 +219,24 @@ const locked = async (self: Grants, place: GrantPlace, before: string, mine: str
   }
 }
 
-const outage = (cause: unknown): UnavailableError => new UnavailableError('the provider did not refresh', { cause })
+const noRefresh = (cause: unknown): UnavailableError => new UnavailableError('the provider did not refresh', { cause })
 
 // --- the successor is written before it is used
 
 const succeeded = async (
   self: Grants,
   place: GrantPlace,
-  { text: was, tokens }: Kept,
+  { text: was, tokens }: KeptGrant,
   next: Tokens,
 ): Promise<Tokens> => {
   // a provider that does not rotate, or that names no scope, leaves them as they were (RFC 6749 §6)
   const successor: Tokens = { ...tokens, until: undefined, ...withoutMissing(next) }
   const text = sealedText(self, place, successor)
   try {
-    return await written(self, place, was, text, successor)
+    return await writeSuccessor(self, place, was, text, successor)
   } catch (error) {
     if (error instanceof GrantEnded) throw error
-    void writtenLater(self, place, was, text, successor)
+    void writeSuccessorLater(self, place, was, text, successor)
     throw new UnavailableError('the store did not take the successor of a refresh token', { cause: error })
   }
 }
@@ -253,7 +245,7 @@ const withoutMissing = (tokens: Tokens): Partial<Tokens> =>
   Object.fromEntries(Object.entries(tokens).filter(([, value]) => value !== undefined))
 
 // A write that was not acknowledged may have been done, so the text decides
-const written = async (
+const writeSuccessor = async (
   self: Grants,
   place: GrantPlace,
   was: string,
@@ -266,12 +258,12 @@ const written = async (
 }
 
 // The provider has rotated, so this process alone knows the only refresh token that works
-const writtenLater = async (...args: Parameters<typeof written>): Promise<void> => {
+const writeSuccessorLater = async (...args: Parameters<typeof writeSuccessor>): Promise<void> => {
   const [self, { key }] = args
   self.unwritten.add(key)
   for (let at = 1; at <= WRITES; at++) {
     await self.clock.pause(100 * at)
-    const done = await written(...args).then(
+    const done = await writeSuccessor(...args).then(
       () => true,
       (error: unknown) => error instanceof GrantEnded,
     )

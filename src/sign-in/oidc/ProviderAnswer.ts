@@ -2,6 +2,7 @@
  * What comes of asking a provider for a user: the proof in an ID token, the claims and tokens that came with it, or a
  * failure.
  */
+import { jsonFields } from '../../core/data.js'
 import { createHash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type { IDToken, TokenEndpointResponse, UserInfoResponse } from 'openid-client' with {
@@ -12,10 +13,10 @@ import type { AuthError } from '../../core/AuthError.js'
 import { constantTimeEqual } from '../../crypto/secrets.js'
 import { report } from '../../core/events.js'
 import { bare } from '../../core/options.js'
-import { failureOf as raisedFailureOf, UnavailableError } from '../../core/Result.js'
-import { isText, jsonOf, objectOf, readCompact, refusalOfIdToken } from '../../jwt/claims.js'
+import { failureOf as raisedFailureOf, UnavailableError, type Result } from '../../core/Result.js'
+import { isText, objectOf, readCompact, refusalOfIdToken } from '../../jwt/claims.js'
 import { Outage } from '../../jwt/fetching.js'
-import { HookRaised, Refused, type Expected } from './Client.js'
+import { HookRaised, Rejected, type ExpectedAnswer } from './Client.js'
 import { openidClient } from './openidClient.js'
 import { issuerFor } from './RemoteProvider.js'
 
@@ -64,7 +65,7 @@ const isHashOf = (hash: unknown, { access_token: token, id_token: idToken = '' }
 export const proofIn = (
   claims: IDToken,
   tokens: TokenEndpointResponse,
-  expected: Expected & { readonly issuer: string; readonly clientId: string },
+  expected: ExpectedAnswer & { readonly issuer: string; readonly clientId: string },
   clockTolerance: number,
 ): OidcProof => {
   const own = bare(claims)
@@ -72,9 +73,9 @@ export const proofIn = (
   const isHash = (hash: unknown): boolean => isHashOf(hash, tokens)
   const { clientId, acr: classes } = expected
   const wrong = refusalOfIdToken(own, { clientId, acr: classes, isHash }, clockTolerance, now / 1000)
-  if (wrong !== undefined) throw new Refused(wrong)
+  if (wrong !== undefined) throw new Rejected(wrong)
   const { iss, sub, auth_time: authTime, acr, amr, sid, tid } = own
-  if (iss !== issuerFor(expected.issuer, tid)) throw new Refused('iss')
+  if (iss !== issuerFor(expected.issuer, tid)) throw new Rejected('iss')
   return {
     method: 'oidc',
     at: now,
@@ -107,9 +108,8 @@ export interface ProviderAnswer {
   readonly unsigned?: { readonly user: Readonly<Record<string, unknown>> } | undefined
 }
 
-/** What a posted answer says of the user, if it is a JSON object. */
 export const unsignedIn = (user: string | undefined): ProviderAnswer['unsigned'] => {
-  const read = user === undefined ? undefined : jsonOf(user)
+  const read = user === undefined ? undefined : jsonFields(user)
   return read === undefined ? undefined : { user: read }
 }
 
@@ -118,8 +118,7 @@ const carrier = Symbol('koa-with-auth/provider-answer')
 
 const answers = new WeakMap<object, ProviderAnswer>()
 
-/** A proof that carries an answer. */
-export const carrying = <P extends object>(proof: P, answer: ProviderAnswer): P => {
+export const withAnswer = <P extends object>(proof: P, answer: ProviderAnswer): P => {
   const key = Object.freeze({})
   answers.set(key, answer)
   return { ...proof, [carrier]: key }
@@ -152,8 +151,8 @@ interface ProviderFailure {
 }
 
 /** What openid-client threw about an answer of a provider, as a failure that is reported. */
-export const refused = (issuer: string, thrown: unknown, step: 'code' | 'userinfo'): E.Either<AuthError, never> => {
-  const { error, detail } = failureOf(thrown, step)
+export const rejected = (issuer: string, thrown: unknown, step: 'code' | 'userinfo'): Result<never> => {
+  const { error, detail } = providerFailureOf(thrown, step)
   const { _tag, reason } = error
   report('provider-answer')(() => {
     return { event: 'refused', issuer, failure: _tag, ...(reason !== undefined && { reason }), problem: detail }
@@ -162,14 +161,14 @@ export const refused = (issuer: string, thrown: unknown, step: 'code' | 'userinf
 }
 
 /** What the beginning throws for what openid-client threw, because it cannot return a failure. */
-export const thrownFor = (thrown: unknown): unknown => {
-  const { error } = failureOf(thrown, 'begin')
+export const asThrown = (thrown: unknown): unknown => {
+  const { error } = providerFailureOf(thrown, 'begin')
   return error._tag === 'raised' ? error.error : new UnavailableError('the provider')
 }
 
 const failure = (error: AuthError, detail: string): ProviderFailure => ({ error, detail })
 
-const outage = (detail: string): ProviderFailure => failure(AuthErrors.unavailable(), detail)
+const outageFailure = (detail: string): ProviderFailure => failure(AuthErrors.unavailable(), detail)
 
 const wrongAnswer = (detail: string): ProviderFailure => failure(AuthErrors.unfinished('provider'), detail)
 
@@ -207,7 +206,7 @@ const codeIn = (error: string): string => (/^[a-z_]{1,64}$/.test(error) ? error 
 // The causes of openid-client's errors hold answers of the provider, tokens included
 const unexposed = (thrown: unknown): Error =>
   new Error(thrown instanceof Error ? thrown.message : 'openid-client threw', {
-    cause: thrown instanceof Error ? codeOf(thrown) : undefined,
+    cause: thrown instanceof Error ? openidCode(thrown) : undefined,
   })
 
 // `absent`: whoever began may begin again, without prompt=none
@@ -236,18 +235,18 @@ const misconfigured = (what: string): ProviderFailure =>
  * `step` is what was asked: an authorization request was made (`begin`), a code
  * was exchanged (`code`), or claims were fetched (`userinfo`).
  */
-const failureOf = (thrown: unknown, step: 'begin' | 'code' | 'userinfo'): ProviderFailure => {
+const providerFailureOf = (thrown: unknown, step: 'begin' | 'code' | 'userinfo'): ProviderFailure => {
   const { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } = openidClient()
   const cause: unknown = thrown instanceof Error ? thrown.cause : undefined
   for (const error of [thrown, cause]) {
-    if (error instanceof Outage) return outage(error.message)
+    if (error instanceof Outage) return outageFailure(error.message)
     if (error instanceof HookRaised) return failure(raisedFailureOf(error.cause), 'a hook threw')
-    if (error instanceof Refused) return wrongAnswer(error.message)
+    if (error instanceof Rejected) return wrongAnswer(error.message)
   }
   if (thrown instanceof AuthorizationResponseError) return answeredError(thrown.error)
   if (thrown instanceof ResponseBodyError) {
     const { error } = thrown
-    if (errorsOfOutage.has(error)) return outage(error)
+    if (errorsOfOutage.has(error)) return outageFailure(error)
     if (step === 'userinfo') return wrongAnswer(codeIn(error))
     if (error === 'invalid_grant') return failure(AuthErrors.unfinished('late'), error)
     return misconfigured(codeIn(error))
@@ -255,10 +254,10 @@ const failureOf = (thrown: unknown, step: 'begin' | 'code' | 'userinfo'): Provid
   if (thrown instanceof WWWAuthenticateChallengeError) {
     return step === 'userinfo' ? wrongAnswer('userinfo refused the access token') : misconfigured(`${thrown.status}`)
   }
-  const code = codeOf(thrown)
-  const name = nameIn(cause)
+  const code = openidCode(thrown)
+  const name = wrongClaimIn(cause)
   if (code === 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED') return wrongAnswer(`clock: ${name ?? 'exp'}`)
-  if (outages.has(code)) return outage(String(code))
+  if (outages.has(code)) return outageFailure(String(code))
   if (configuration.has(code)) return failure(AuthErrors.raised(unexposed(thrown)), String(code))
   // before a code was sent, nothing but our own configuration can be wrong
   if (step === 'begin') return failure(AuthErrors.raised(unexposed(thrown)), 'raised')
@@ -267,15 +266,15 @@ const failureOf = (thrown: unknown, step: 'begin' | 'code' | 'userinfo'): Provid
 }
 
 // The names of claims and members that openid-client may find wrong, which its errors have only in their words
-const named =
+const claimNames =
   /"(iss|aud|azp|sub|exp|iat|nbf|nonce|auth_time|acr|alg|scope|token_type|access_token|refresh_token|id_token|expires_in)"/
 
 // What was wrong, of an error of oauth4webapi: no value that was sent
-const nameIn = (cause: unknown): string | undefined => {
+const wrongClaimIn = (cause: unknown): string | undefined => {
   if (!(cause instanceof Error)) return undefined
   if (/JWS algorithm/.test(cause.message)) return `algorithm${algorithmIn(cause.cause)}`
   if (/`token_type`/.test(cause.message)) return 'token_type'
-  const name = named.exec(cause.message)?.[1]
+  const name = claimNames.exec(cause.message)?.[1]
   return name === 'alg' ? `algorithm${algorithmIn(cause.cause)}` : name
 }
 
@@ -288,11 +287,11 @@ const algorithmIn = (cause: unknown): string => {
     : ''
 }
 
-const codeOf = (thrown: unknown): unknown => (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined)
+const openidCode = (thrown: unknown): unknown => (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined)
 
 const answeredError = (error: string): ProviderFailure => {
   if (declined.test(error)) return failure(AuthErrors.unfinished('declined'), codeIn(error))
-  if (errorsOfOutage.has(error)) return outage(error)
+  if (errorsOfOutage.has(error)) return outageFailure(error)
   if (needsInteraction.has(error)) return failure(silentlyRefused, error)
   return wrongAnswer(codeIn(error))
 }

@@ -5,7 +5,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { identity } from 'fp-ts/lib/function.js'
 import type { Configuration, CustomFetch, ServerMetadata } from 'openid-client' with { 'resolution-mode': 'import' }
-import type { AuthError } from '../../core/AuthError.js'
+import type { Result } from '../../core/Result.js'
 import { isYounger, thisMoment, type Moment } from '../../core/data.js'
 import * as is from '../../core/checks.js'
 import { bare, type Check } from '../../core/options.js'
@@ -13,7 +13,7 @@ import { readCompact, type Json } from '../../jwt/claims.js'
 import { checkAddress, checkUrl, documentsOf, fetchJson, isInside, isSecure, Outage } from '../../jwt/fetching.js'
 import { FetchedDocument, fetchJwks, type KeyPolicy } from '../../jwt/keySet.js'
 import { checkSignature, oneKey, type AsymmetricAlgorithm, type Keys, type SigningKeySet } from '../../jwt/signature.js'
-import { clientMetadataOf, configurationOf, Refused, type ClientSettings, type Registered } from './Client.js'
+import { clientMetadataOf, configurationOf, Rejected, type ClientSettings, type Registered } from './Client.js'
 import { openidClient, openidClientLoaded } from './openidClient.js'
 import { askedFor, jsonResponse } from './ProviderRequest.js'
 
@@ -76,7 +76,6 @@ const issuerIn = (issuer: string, named: unknown): string | undefined => {
   return isTemplate ? named : undefined
 }
 
-/** Whether the issuer of a provider depends on the tenant of the user. */
 export const isOfTenants = (issuer: string): boolean => issuer.includes(TENANT)
 
 /** The issuer that a token must have, by its claim `tid`; `undefined` for a token that cannot be one. */
@@ -95,7 +94,7 @@ const keysFor = ({ keys }: SigningKeySet, issuer: string, tid: unknown): Signing
 // --- the provider
 
 /** A provider as an application is registered there. The tolerance is in seconds. */
-interface Registration extends ProviderPlace {
+interface ProviderRegistration extends ProviderPlace {
   readonly issuer: string
   readonly client: Registered
   readonly policy: KeyPolicy
@@ -104,12 +103,12 @@ interface Registration extends ProviderPlace {
 }
 
 /** A provider that was not asked yet. Throws a TypeError for an issuer that is not an https URL. */
-export const remoteProvider = (registration: Registration) => {
+export const remoteProvider = (registration: ProviderRegistration) => {
   const { issuer, client, policy, discovery, metadata: given, algorithm, clockTolerance } = registration
   checkUrl('oidc({ issuer })', issuer)
   const isApart = discovery !== undefined || given !== undefined
   const trusts = isApart ? isInside : isSecure
-  const self: Self = {
+  const self: Remote = {
     ...registration,
     trusts,
     settings: {
@@ -127,7 +126,7 @@ export const remoteProvider = (registration: Registration) => {
         read,
         unreadable: 'answered what openid-client does not take',
         issuer,
-        failed: (problem) => warn(issuer, problem),
+        failed: (problem) => warnOfProvider(issuer, problem),
       },
       { ...policy, refreshAhead: false },
     )
@@ -148,10 +147,15 @@ export const remoteProvider = (registration: Registration) => {
   const keySets = kept(fetchKeys, identity)
 
   const known: KnownKeys = { keySets, cooldown: policy.cooldown, missedAt: undefined }
-  const keysWith = (kid: string | undefined) => keysOf(known, kid)
+  const keysWith = (kid: string | undefined) => providerKeys(known, kid)
   // it fetches metadata and keys that are missing, and never rejects
   const ready = async (): Promise<void> => void (await (self.secret === undefined ? keySets : setUps).current())
-  return { configuration: setUps.current, verifying: () => verifying(self, setUps.current, keysWith), keysWith, ready }
+  return {
+    configuration: setUps.current,
+    verifying: () => verifySetUp(self, setUps.current, keysWith),
+    keysWith,
+    ready,
+  }
 }
 
 interface KnownKeys {
@@ -160,14 +164,14 @@ interface KnownKeys {
   missedAt: Moment | undefined
 }
 
-const keysOf = async (known: KnownKeys, kid: string | undefined): Promise<E.Either<AuthError, SigningKeySet>> => {
+const providerKeys = async (known: KnownKeys, kid: string | undefined): Promise<Result<SigningKeySet>> => {
   const latest = await known.keySets.current()
   if (E.isLeft(latest) || kid === undefined || latest.right.keys.some((key) => key['kid'] === kid)) return latest
   return newer(known, latest.right)
 }
 
 // Newer keys than these, which lacked one; the same ones if the provider has no newer
-const newer = async (known: KnownKeys, than: SigningKeySet): Promise<E.Either<AuthError, SigningKeySet>> => {
+const newer = async (known: KnownKeys, than: SigningKeySet): Promise<Result<SigningKeySet>> => {
   const { keySets, cooldown } = known
   if (keySets.latest !== undefined && keySets.latest.value !== than) return keySets.latest.right
   if (keySets.isPaused()) return keySets.outage()
@@ -177,14 +181,13 @@ const newer = async (known: KnownKeys, than: SigningKeySet): Promise<E.Either<Au
   return keySets.latest?.right ?? keySets.outage()
 }
 
-interface Self extends Registration {
+interface Remote extends ProviderRegistration {
   readonly trusts: (url: string) => boolean
   readonly settings: ClientSettings
-  /** The secret that signs ID tokens. */
   readonly secret: Keys | undefined
 }
 
-const metadataOf = async ({ issuer, discovery, metadata: given, trusts }: Self, signal: AbortSignal) => {
+const metadataOf = async ({ issuer, discovery, metadata: given, trusts }: Remote, signal: AbortSignal) => {
   await openidClientLoaded()
   const address = discovery ?? documentsOf(issuer)[1]
   const headers = { Accept: 'application/json' }
@@ -208,7 +211,7 @@ const metadataOf = async ({ issuer, discovery, metadata: given, trusts }: Self, 
   return isOfTenants(named) ? { ...found, authorization_response_iss_parameter_supported: false } : found
 }
 
-const setUp = (self: Self, metadata: ServerMetadata, fetch: CustomFetch, known?: Configuration): Configuration => {
+const setUp = (self: Remote, metadata: ServerMetadata, fetch: CustomFetch, known?: Configuration): Configuration => {
   const made = configurationOf(metadata, self.client, self.settings, fetch, known)
   // RFC 9700 does not demand it of a token from the token endpoint; a proxy that ends TLS is a reason to. openid-client cannot check a
   // MAC: `checkMac` does
@@ -221,11 +224,11 @@ const setUp = (self: Self, metadata: ServerMetadata, fetch: CustomFetch, known?:
  * set-up, whose keys are those kept here: a rotated key is found at once, and an outage of the provider's keys is one
  * only after `staleIfError`.
  */
-const verifying = async (
-  self: Self,
-  current: () => E.Either<AuthError, Configuration> | Promise<E.Either<AuthError, Configuration>>,
-  keysWith: (kid: string | undefined) => Promise<E.Either<AuthError, SigningKeySet>>,
-): Promise<E.Either<AuthError, Configuration>> => {
+const verifySetUp = async (
+  self: Remote,
+  current: () => Result<Configuration> | Promise<Result<Configuration>>,
+  keysWith: (kid: string | undefined) => Promise<Result<SigningKeySet>>,
+): Promise<Result<Configuration>> => {
   const found = await current()
   if (E.isLeft(found)) return found
   const metadata = found.right.serverMetadata()
@@ -249,20 +252,20 @@ const verifying = async (
 
 // OpenID Connect Core §10.1. A signed userinfo would have to be signed by a key, so it is none
 const checkMac = async (token: ReturnType<typeof readCompact>, isIdToken: boolean, secret: Keys): Promise<void> => {
-  if (!isIdToken) throw new Refused('signed userinfo')
-  if (token?.header['alg'] !== 'HS256') throw new Refused('algorithm')
-  if ((await checkSignature(token, secret)) !== 'good') throw new Refused('signature')
+  if (!isIdToken) throw new Rejected('signed userinfo')
+  if (token?.header['alg'] !== 'HS256') throw new Rejected('algorithm')
+  if ((await checkSignature(token, secret)) !== 'good') throw new Rejected('signature')
 }
 
 // openid-client knows how Entra ID writes its issuer, by the address at which that is discovered
-const tenants = ({ client, settings }: Self, metadata: ServerMetadata): Promise<Configuration> => {
+const tenants = ({ client, settings }: Remote, metadata: ServerMetadata): Promise<Configuration> => {
   const { discovery, customFetch } = openidClient()
   const answer = () => Promise.resolve(jsonResponse(metadata))
   const server = new URL('https://login.microsoftonline.com/common/v2.0')
   return discovery(server, client.id, clientMetadataOf(settings), client.auth(), { [customFetch]: answer })
 }
 
-const warn = (issuer: string, problem: string): void =>
+const warnOfProvider = (issuer: string, problem: string): void =>
   process.emitWarning(
     `oidc: ${issuer} cannot be used: it ${problem}. Sign-ins that need it are answered with 503`,
     'ProviderWarning',

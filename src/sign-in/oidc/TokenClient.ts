@@ -3,27 +3,22 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Configuration, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client' with {
   'resolution-mode': 'import',
 }
-import type { AuthError } from '../../core/AuthError.js'
-import { UnavailableError } from '../../core/Result.js'
+import { UnavailableError, type Result } from '../../core/Result.js'
 import { GrantEnded, type Tokens } from './Grant.js'
 import { openidClient } from './openidClient.js'
 
-/** A client of a provider. */
 export interface TokenClient {
   /** Whose tokens they are: the issuer, or the name of the provider. */
   readonly issuer: string
   /** openid-client, set up for the provider. A Left is an outage. */
-  readonly configured: () => Promise<E.Either<AuthError, Configuration>>
-  /** Adds scopes to what sign-ins ask for. */
+  readonly configured: () => Promise<Result<Configuration>>
   readonly askFor: (scope: ReadonlyArray<string>) => void
 }
 
 const clients = new WeakMap<object, TokenClient>()
 
-/** Notes the client of a kind that `oidc` or `oauth2` made. */
 export const declareTokenClient = (kind: object, client: TokenClient): void => void clients.set(kind, client)
 
-/** Adds scopes to those that a provider is asked for. */
 export const addingTo =
   (scopes: Set<string>): TokenClient['askFor'] =>
   (scope) => {
@@ -38,12 +33,11 @@ export const tokenClientOf = (where: string, kind: unknown): TokenClient => {
 }
 
 /** The longest time that is believed of an access token, in seconds: ten years. */
-const LONGEST = 315_360_000
+const MAX_LIFETIME = 315_360_000
 
-/** What a token endpoint answered, as a grant keeps it. */
-export const tokensOf = (answer: TokenEndpointResponse & Partial<TokenEndpointResponseHelpers>): Tokens => {
+export const grantedTokens = (answer: TokenEndpointResponse & Partial<TokenEndpointResponseHelpers>): Tokens => {
   const { access_token: access, refresh_token: refresh, expires_in: seconds, scope } = answer
-  const lasts = typeof seconds === 'number' && seconds > 0 && seconds < LONGEST
+  const lasts = typeof seconds === 'number' && seconds > 0 && seconds < MAX_LIFETIME
   const subject = answer.claims?.()?.sub
   return {
     access,
@@ -65,7 +59,7 @@ export const askedForTokens = async (
   const configured = await client.configured()
   if (E.isLeft(configured)) throw new UnavailableError('the provider cannot be used')
   try {
-    return tokensOf(await ask(configured.right))
+    return grantedTokens(await ask(configured.right))
   } catch (error) {
     const { ResponseBodyError } = openidClient()
     if (error instanceof ResponseBodyError && error.error === 'invalid_grant') {

@@ -9,7 +9,7 @@ import { UnavailableError } from '../../core/Result.js'
 import { digest } from '../../crypto/secrets.js'
 import { checkAddress, checkUrl } from '../../jwt/fetching.js'
 import { expectGone } from '../../koa/gone.js'
-import { tokenOf } from '../../jwt/tokenKind.js'
+import { acceptedTokenOf } from '../../jwt/tokenKind.js'
 import { contextOf, type WithRequest } from '../../sessions/SignIn.js'
 import { clientOf, configurationOf, type Client } from './Client.js'
 import { GrantEnded, type Tokens } from './Grant.js'
@@ -18,7 +18,7 @@ import type { OidcKind } from './oidc.js'
 import { openidClient } from './openidClient.js'
 import { plainly } from './ProviderRequest.js'
 import { askedForTokens, tokenClientOf, type TokenClient } from './TokenClient.js'
-import { UpstreamGone } from './UpstreamGone.js'
+import { UpstreamGone } from './upstream.js'
 
 /** At which token endpoint tokens are exchanged, and for which service. */
 export interface ExchangeOptions {
@@ -59,8 +59,7 @@ const checks: Checks<ExchangeOptions> = {
 
 const TIMEOUT = 5000
 
-/** How many tokens a process keeps. */
-const SIZE = 1000
+const MAX_TOKENS = 1000
 
 /** A token that is handed out is good for at least so many milliseconds. */
 const SPARE = 10_000
@@ -95,7 +94,6 @@ const clientFrom = ({ provider, tokenEndpoint, client, timeout = TIMEOUT }: Exch
 
 interface Exchanging {
   readonly client: TokenClient
-  /** What is asked for, beside the subject. */
   readonly asked: Readonly<Record<string, string>>
   readonly kept: Memory<string>
   readonly flights: Map<string, Promise<string>>
@@ -117,7 +115,7 @@ const exchanged = async (self: Exchanging, subject: string, ends: number, key: s
 
 const tokenFor = async (self: Exchanging, given: WithRequest): Promise<string> => {
   const ctx = contextOf('token(ctx)', given)
-  const accepted = tokenOf(ctx)
+  const accepted = acceptedTokenOf(ctx)
   if (accepted === undefined) {
     throw new Error(
       'token(ctx) of exchange: put the operation behind httpJwt or httpIntrospection, whose token is exchanged',
@@ -172,7 +170,7 @@ export const exchange = (options: ExchangeOptions): TokenExchange => {
       ...(resource !== undefined && { resource }),
       ...(scope !== undefined && scope.length > 0 && { scope: scope.join(' ') }),
     },
-    kept: memory({ size: SIZE, maxAge: Infinity, dropsFirst: 'least recently used' }),
+    kept: memory({ size: MAX_TOKENS, maxAge: Infinity, dropsFirst: 'least recently used' }),
     flights: new Map(),
   }
   return { token: (ctx) => tokenFor(self, ctx) }

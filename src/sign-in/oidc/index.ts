@@ -11,5 +11,4 @@ export { providerAnswer, type OidcProof, type ProviderAnswer } from './ProviderA
 export type { IdTokenAlgorithm, ProviderMetadata, ProviderPlace } from './RemoteProvider.js'
 export type { Asking, Client, ClientAuthentication } from './Client.js'
 export { exchange, type ExchangeOptions, type TokenExchange } from './exchange.js'
-export { upstream, type Upstream, type UpstreamOptions } from './upstream.js'
-export { UpstreamGone } from './UpstreamGone.js'
+export { upstream, UpstreamGone, type Upstream, type UpstreamOptions } from './upstream.js'

@@ -6,12 +6,12 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Configuration, TokenEndpointResponse } from 'openid-client' with { 'resolution-mode': 'import' }
 import * as is from '../../core/checks.js'
 import { checkOptions, declareFactory, token, typeName, type Checks } from '../../core/options.js'
-import { checkAddress, checkUrl, Outage, until } from '../../jwt/fetching.js'
+import { checkAddress, checkUrl, Outage, beforeAbort } from '../../jwt/fetching.js'
 import type { Kind } from '../Kind.js'
-import { clientOf, configurationOf, HookRaised, LIFETIME, providerChecks, readResponse, Refused } from './Client.js'
+import { clientOf, configurationOf, HookRaised, SIGN_IN_MS, providerChecks, readResponse, Rejected } from './Client.js'
 import type { AuthorizationResponse, ProviderOptions, Registered } from './Client.js'
 import { openidClientLoaded } from './openidClient.js'
-import { carrying, refused } from './ProviderAnswer.js'
+import { withAnswer, rejected } from './ProviderAnswer.js'
 import { plainly } from './ProviderRequest.js'
 import { addingTo, declareTokenClient } from './TokenClient.js'
 
@@ -96,7 +96,7 @@ const MAX_SUBJECT = 255
  */
 export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
   const given = checkOptions('oauth2', options, checks)
-  const { name, issuer, callback, scope = [], lifetime = LIFETIME } = given
+  const { name, issuer, callback, scope = [], lifetime = SIGN_IN_MS } = given
   const client = clientOf('oauth2({ client })', given.client)
   if (given.pkce === false && client.isPublic) {
     throw new TypeError(
@@ -109,9 +109,9 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
     lifetime,
     leadsAgain: true,
     intents: ['signIn', 'link'],
-    begin: (_incoming, { origin, secret }) => beginAt(self, origin, secret),
+    begin: (_incoming, { origin, secret }) => beginOAuth2(self, origin, secret),
     read: readResponse,
-    check: (_kept, answer, { origin, secret }) => checkAnswer(self, answer, origin, secret),
+    check: (_kept, answer, { origin, secret }) => checkOAuth2Answer(self, answer, origin, secret),
   }
   declareTokenClient(kind, {
     issuer: issuer ?? name,
@@ -144,7 +144,7 @@ const configurationFor = (self: OAuth2): Configuration => {
   return (self.configuration ??= configurationOf(server, self.client, settings, plainly))
 }
 
-const beginAt = async (self: OAuth2, origin: string, secret: (purpose: string) => string) => {
+const beginOAuth2 = async (self: OAuth2, origin: string, secret: (purpose: string) => string) => {
   const { given, scopes } = self
   const openid = await openidClientLoaded()
   const sent = {
@@ -164,7 +164,7 @@ const beginAt = async (self: OAuth2, origin: string, secret: (purpose: string) =
   })
 }
 
-const checkAnswer = async (
+const checkOAuth2Answer = async (
   self: OAuth2,
   { parameters, state }: AuthorizationResponse,
   origin: string,
@@ -179,11 +179,11 @@ const checkAnswer = async (
       ...(pkce !== false && { pkceCodeVerifier: secret('pkce') }),
       expectedState: state,
     })
-    const found = await subjectOf(subject, tokens, timeout)
+    const found = await askSubject(subject, tokens, timeout)
     const proof: OAuth2Proof = { method: 'oauth2', at: Date.now(), issuer: issuer ?? name, subject: found }
-    return E.right(carrying(proof, { claims: undefined, userinfo: undefined, tokens }))
+    return E.right(withAnswer(proof, { claims: undefined, userinfo: undefined, tokens }))
   } catch (error) {
-    return refused(issuer ?? name, error, 'code')
+    return rejected(issuer ?? name, error, 'code')
   }
 }
 
@@ -191,21 +191,21 @@ const checkAnswer = async (
 const checkIssuer = (url: URL, authority: string): void => {
   const iss = url.searchParams.get('iss')
   if (iss === null) return
-  if (!URL.canParse(iss) || new URL(iss).origin !== authority) throw new Refused('iss')
+  if (!URL.canParse(iss) || new URL(iss).origin !== authority) throw new Rejected('iss')
   url.searchParams.delete('iss')
 }
 
 // What `String(...)` makes of an answer without an id
 const missing: ReadonlySet<string> = new Set(['undefined', 'null', 'NaN', '[object Object]'])
 
-const subjectOf = async (
+const askSubject = async (
   subject: OAuth2Options['subject'],
   tokens: TokenEndpointResponse,
   timeout: number,
 ): Promise<string> => {
   const signal = AbortSignal.timeout(Math.ceil(timeout))
   const asked = Promise.resolve().then(() => subject(tokens, signal))
-  const found: unknown = await until(signal, asked).catch((error: unknown) => {
+  const found: unknown = await beforeAbort(signal, asked).catch((error: unknown) => {
     // undici's own words for a server that cannot be asked
     const isNetwork = error instanceof TypeError && error.message === 'fetch failed'
     if (error instanceof Outage || isNetwork || signal.aborted) throw new Outage('cannot be asked', false)
@@ -216,7 +216,7 @@ const subjectOf = async (
     throw wrongSubject(`returned the string '${text}': a value was missing, and all users would be one`)
   }
   if (typeof text === 'string' && text.trim() !== '' && text.length <= MAX_SUBJECT) return text
-  if (typeof text === 'string' || typeof found === 'number') throw new Refused('subject')
+  if (typeof text === 'string' || typeof found === 'number') throw new Rejected('subject')
   throw wrongSubject(`must return a string or an integer, not ${typeName(found)}`)
 }
 

@@ -2,23 +2,23 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Configuration, UserInfoResponse } from 'openid-client' with { 'resolution-mode': 'import' }
 import * as is from '../../core/checks.js'
-import { bare, checkOptions, declareFactory, type Checks } from '../../core/options.js'
+import { checkOptions, declareFactory, type Checks } from '../../core/options.js'
 import { keyPolicyOf, type KeyOptions } from '../../jwt/keySet.js'
 import { checkSecret } from '../../jwt/signature.js'
 import type { Kind } from '../Kind.js'
 import {
   askingChecks,
   clientOf,
-  LIFETIME,
+  SIGN_IN_MS,
   providerChecks,
-  questionsOf,
+  authorizationQuestions,
   readResponse,
-  Refused,
+  Rejected,
   responseFields,
 } from './Client.js'
-import type { Asking, AuthorizationResponse, Expected, ProviderOptions, Registered } from './Client.js'
+import type { Asking, AuthorizationResponse, ExpectedAnswer, ProviderOptions, Registered } from './Client.js'
 import { openidClient } from './openidClient.js'
-import { carrying, proofIn, refused, thrownFor, unsignedIn, type OidcProof } from './ProviderAnswer.js'
+import { withAnswer, proofIn, rejected, asThrown, unsignedIn, type OidcProof } from './ProviderAnswer.js'
 import { idTokenAlgorithms, isOfTenants, placeChecks, remoteProvider } from './RemoteProvider.js'
 import type { IdTokenAlgorithm, ProviderPlace } from './RemoteProvider.js'
 import { addingTo, declareTokenClient } from './TokenClient.js'
@@ -50,7 +50,7 @@ export interface OidcOptions extends Asking, ProviderOptions, ProviderPlace {
 }
 
 /** A provider, for `begin`, `finish`, `rpLogout` and `backChannelLogout`. */
-export interface OidcKind extends Kind<Asking, Expected, AuthorizationResponse, OidcProof> {
+export interface OidcKind extends Kind<Asking, ExpectedAnswer, AuthorizationResponse, OidcProof> {
   readonly issuer: string
   /** Fetches metadata and keys. An application that starts without its provider need not wait for it. Never rejects. */
   readonly ready: () => Promise<void>
@@ -70,7 +70,7 @@ const checks: Checks<OidcOptions> = {
   keys: is.unchecked,
 }
 
-const TOLERANCE = 30_000
+const CLOCK_TOLERANCE = 30_000
 
 const parties = new WeakMap<object, RelyingParty>()
 
@@ -109,9 +109,9 @@ export const relyingPartyOf = (where: string, kind: unknown): RelyingParty => {
  */
 export const oidc = (options: OidcOptions): OidcKind => {
   const given = checkOptions('oidc', options, checks)
-  const { issuer, callback, scope = ['openid'], responseMode = 'query', lifetime = LIFETIME } = given
+  const { issuer, callback, scope = ['openid'], responseMode = 'query', lifetime = SIGN_IN_MS } = given
   // times of tokens are in seconds
-  const clockTolerance = (given.clockTolerance ?? TOLERANCE) / 1000
+  const clockTolerance = (given.clockTolerance ?? CLOCK_TOLERANCE) / 1000
   if (!scope.includes('openid')) {
     throw new TypeError("oidc({ scope }) must include 'openid'; without it there is no ID token, see oauth2")
   }
@@ -131,9 +131,9 @@ export const oidc = (options: OidcOptions): OidcKind => {
     leadsAgain: true,
     ...(self.isPosted && { posted: responseFields, concealed: ['user'] }),
     ready: provider.ready,
-    begin: (_incoming, beginning, ask) => beginAt(self, beginning, ask),
+    begin: (_incoming, beginning, ask) => beginOidc(self, beginning, ask),
     read: readResponse,
-    check: (expected, answer, ceremony) => checkAnswer(self, expected, answer, ceremony),
+    check: (expected, answer, ceremony) => checkOidcAnswer(self, expected, answer, ceremony),
   }
   declareTokenClient(kind, { issuer, configured: provider.verifying, askFor: addingTo(scopes) })
   parties.set(kind, { provider, issuer, clientId: client.id, clockTolerance })
@@ -149,18 +149,18 @@ interface Oidc {
   readonly clockTolerance: number
 }
 
-const beginAt = async (
+const beginOidc = async (
   { given, provider, scopes, isPosted }: Oidc,
   { origin, secret, intent, display }: Parameters<OidcKind['begin']>[1],
   ask: Asking = {},
 ) => {
   // a step-up is worth something only if the user does something
-  const all = bare<Asking>({ ...given, ...checkOptions('begin(kind, { ask })', ask, askingChecks) })
+  const all: Asking = { ...given, ...checkOptions('begin(kind, { ask })', ask, askingChecks) }
   const isUnasked = all.maxAge === undefined && all.acrValues === undefined
-  const wanted = intent === 'stepUp' && isUnasked ? bare({ ...all, maxAge: 0 }) : all
+  const wanted = intent === 'stepUp' && isUnasked ? { ...all, maxAge: 0 } : all
   const configured = await provider.configuration()
   if (E.isLeft(configured)) return configured
-  const questions = questionsOf(wanted)
+  const questions = authorizationQuestions(wanted)
   const sent = {
     ...given.parameters,
     ...questions.parameters,
@@ -188,14 +188,14 @@ const authorizationUrl = async (
   const openid = openidClient()
   if (!isPushed) return openid.buildAuthorizationUrl(configuration, sent).href
   const url = await openid.buildAuthorizationUrlWithPAR(configuration, sent).catch((error: unknown) => {
-    throw thrownFor(error)
+    throw asThrown(error)
   })
   return url.href
 }
 
-const checkAnswer = async (
+const checkOidcAnswer = async (
   { given, client, provider, clockTolerance }: Oidc,
-  expected: Expected,
+  expected: ExpectedAnswer,
   { parameters, state, user }: AuthorizationResponse,
   { origin, secret }: Parameters<OidcKind['check']>[2],
 ) => {
@@ -218,15 +218,15 @@ const checkAnswer = async (
     const claims = tokens.claims()
     // Safe: `idTokenExpected` refuses an answer without one
     const proof = proofIn(claims!, tokens, { ...expected, issuer: named, clientId: client.id }, clockTolerance)
-    if (iss !== null && iss !== proof.issuer) throw new Refused('iss')
+    if (iss !== null && iss !== proof.issuer) throw new Rejected('iss')
     step = 'userinfo'
     const userinfo: UserInfoResponse | undefined =
       given.userinfo === true
         ? await openid.fetchUserInfo(configured.right, tokens.access_token, proof.subject)
         : undefined
-    return E.right(carrying(proof, { claims, userinfo, tokens, unsigned: unsignedIn(user) }))
+    return E.right(withAnswer(proof, { claims, userinfo, tokens, unsigned: unsignedIn(user) }))
   } catch (error) {
-    return refused(given.issuer, error, step)
+    return rejected(given.issuer, error, step)
   }
 }
 

@@ -7,7 +7,7 @@ interface TokenSource {
   readonly after: (refused: string) => Promise<string>
 }
 
-const outside = (where: string, resource: string): TypeError =>
+const outsideResource = (where: string, resource: string): TypeError =>
   new TypeError(`${where}: a token of ${resource} goes there and nowhere else; take fetch itself for another address`)
 
 /**
@@ -27,11 +27,11 @@ const addressAt = (where: string, resource: string, given: unknown): URL => {
   const url = isPath ? new URL(`${base.origin}${below}${text}`) : new URL(text)
   const isBelow = below === '' || url.pathname === below || url.pathname.startsWith(`${below}/`)
   if (url.origin !== base.origin || url.username !== '' || url.password !== '' || !isBelow)
-    throw outside(where, resource)
+    throw outsideResource(where, resource)
   return url
 }
 
-const headersOf = (where: string, init: RequestInit): Headers => {
+const requestHeaders = (where: string, init: RequestInit): Headers => {
   const headers = new Headers(init.headers)
   if (headers.has('Authorization')) {
     throw new TypeError(`${where}: the field Authorization is that of the token; leave it out`)
@@ -66,7 +66,7 @@ export const fetchAt = async (
   init: RequestInit = {},
 ): Promise<Response> => {
   const url = addressAt(`${where}: the address`, resource, given)
-  const headers = headersOf(where, init)
+  const headers = requestHeaders(where, init)
   const send = (token: string): Promise<Response> => {
     const sent = new Headers(headers)
     sent.set('Authorization', `Bearer ${token}`)

@@ -8,7 +8,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../../core/AuthError.js'
-import type { AuthError } from '../../core/AuthError.js'
+import type { Result } from '../../core/Result.js'
 import { isSafe } from '../../core/CrossOrigin.js'
 import * as is from '../../core/checks.js'
 import { stating } from '../../core/data.js'
@@ -22,10 +22,10 @@ import type { Signing } from '../../sessions/SignIn.js'
 import { logOut } from '../../sessions/signing.js'
 import { begin } from '../beginning.js'
 import type { Kind } from '../Kind.js'
-import { bodyOf } from '../request.js'
+import { membersSent } from '../request.js'
 import { leadTo, respondUnfinished } from '../pages.js'
 import { finish } from '../signIn.js'
-import { HookRaised, LIFETIME, providerChecks } from './Client.js'
+import { HookRaised, SIGN_IN_MS, providerChecks } from './Client.js'
 import { relyingPartyOf, type OidcKind, type RelyingParty } from './oidc.js'
 import { openidClient } from './openidClient.js'
 
@@ -44,7 +44,7 @@ type WayOut = Kind<never, null, null>
 
 const wayOutAt = ({ provider, issuer }: RelyingParty, callback: string): WayOut => ({
   name: `endSession:${issuer} ${callback}`,
-  lifetime: LIFETIME,
+  lifetime: SIGN_IN_MS,
   bound: false,
   intents: ['verify'],
   begin: async (_incoming, { origin, returnTo }) => {
@@ -132,7 +132,7 @@ export interface BackChannelLogoutOptions {
 const checks: Checks<BackChannelLogoutOptions> = { user: is.hook(1) }
 
 // §2.8
-const refuse = (ctx: Context): void => {
+const refuseLogout = (ctx: Context): void => {
   ctx.status = 400
   ctx.body = { error: 'invalid_request' }
 }
@@ -176,21 +176,21 @@ export const backChannelLogout = (kind: OidcKind, options: BackChannelLogoutOpti
       throw new Error('backChannelLogout(kind, options): call sessions(app, ...) before the routers are mounted')
     // §2.5: a form
     const isForm = ctx.method === 'POST' && ctx.is('urlencoded') === 'urlencoded'
-    const sent = isForm ? (await bodyOf(ctx))['logout_token'] : undefined
-    if (typeof sent !== 'string') return refuse(ctx)
+    const sent = isForm ? (await membersSent(ctx))['logout_token'] : undefined
+    if (typeof sent !== 'string') return refuseLogout(ctx)
     const token = await logoutTokenIn(sent, party)
-    if (E.isLeft(token)) return token.left._tag === 'invalid' ? refuse(ctx) : respondUnfinished(ctx, token.left)
+    if (E.isLeft(token)) return token.left._tag === 'invalid' ? refuseLogout(ctx) : respondUnfinished(ctx, token.left)
     const { jti, ...identity } = token.right
     const id = JSON.stringify(['backChannelLogout', party.clientId, identity.issuer, jti])
     const { use, release } = idsIn(host.store, host.name)
     try {
-      if (!(await use(id, WORKING))) return refuse(ctx)
+      if (!(await use(id, WORKING))) return refuseLogout(ctx)
     } catch {
       return respondUnfinished(ctx, AuthErrors.unavailable())
     }
     try {
       await end(identity, host, signing)
-      await release(id, REMEMBERED)
+      await release(id, ID_LIFETIME)
     } catch (error) {
       // the provider may send the same token again
       await release(id).catch(() => undefined)
@@ -213,42 +213,42 @@ interface LogoutToken {
 }
 
 /** How old a token may be, in seconds. */
-const MAX_AGE = 600
+const MAX_LOGOUT_AGE = 600
 
 /** How long an id is used while its sessions are being ended, in milliseconds: if the process ends meanwhile, it can come again. */
 const WORKING = 30_000
 
 /** How long the id of a token must be remembered, in milliseconds. */
-const REMEMBERED = 2 * MAX_AGE * 1000 + 60_000
+const ID_LIFETIME = 2 * MAX_LOGOUT_AGE * 1000 + 60_000
 
 const MAX_TOKEN = 16_384
 
-const refused = E.left(AuthErrors.invalid)
+const wrongLogout = E.left(AuthErrors.invalid)
 
 /** Verifies a token with the provider's keys, and reads it. `invalid` for one that is wrong. Never rejects. */
 const logoutTokenIn = async (
   token: string,
   { provider, clientId, clockTolerance }: RelyingParty,
-): Promise<E.Either<AuthError, LogoutToken>> => {
+): Promise<Result<LogoutToken>> => {
   const compact = token.length > MAX_TOKEN ? undefined : readCompact(token)
-  if (compact === undefined) return refused
+  if (compact === undefined) return wrongLogout
   const { header, claims } = compact
-  if (!isLogout(header)) return refused
+  if (!isLogout(header)) return wrongLogout
   const configured = await provider.configuration()
   if (E.isLeft(configured)) return configured
   const { issuer, id_token_signing_alg_values_supported: supported = ['RS256'] } = configured.right.serverMetadata()
-  const times = { clockTolerance, maxTokenAge: MAX_AGE }
+  const times = { clockTolerance, maxTokenAge: MAX_LOGOUT_AGE }
   const { alg, kid } = header
   // before the signature: the token of another issuer or client costs no work
   const isRead = isGoodLogout(claims, { issuer, clientId }, times, Date.now() / 1000)
   // what a provider sent may be of any type
-  if (!isRead || !Array.isArray(supported) || !supported.some((one) => one === alg)) return refused
+  if (!isRead || !Array.isArray(supported) || !supported.some((one) => one === alg)) return wrongLogout
   const keys = await provider.keysWith(typeof kid === 'string' ? kid : undefined)
   if (E.isLeft(keys)) return keys
   const isGood = (await checkSignature(compact, parseJwks(keys.right))) === 'good'
   const { sub: subject, sid, jti } = claims
   // Safe: `isGoodLogout` refuses other types
-  return isGood ? E.right({ issuer, subject, sid, jti } as LogoutToken) : refused
+  return isGood ? E.right({ issuer, subject, sid, jti } as LogoutToken) : wrongLogout
 }
 
 declareFactories({ rpLogout, afterRpLogout, backChannelLogout })

@@ -5,12 +5,13 @@
 import type Koa from 'koa'
 import type { Middleware } from 'koa'
 import * as is from '../../core/checks.js'
+import { isInstance, type ErrorCode } from '../../core/data.js'
 import { report, userDigest, type UpstreamEvent } from '../../core/events.js'
 import { checkHook, checkOptions, declareFactory, isScope, type Checks } from '../../core/options.js'
 import { UnavailableError } from '../../core/Result.js'
 import { digest } from '../../crypto/secrets.js'
 import { checkAddress } from '../../jwt/fetching.js'
-import { expectGone } from '../../koa/gone.js'
+import { expectGone, goneMark, type Gone } from '../../koa/gone.js'
 import { grantHolder, grantKeepersOf, type GrantHolder, type GrantKeeper } from '../../sessions/grants.js'
 import { requestSessionOf } from '../../sessions/RequestSession.js'
 import { contextOf, type WithRequest } from '../../sessions/SignIn.js'
@@ -20,8 +21,43 @@ import { goodTokens, GrantEnded, keepGrant, systemClock, takeGrant, tokensAfter 
 import type { GrantPlace, Grants, Tokens } from './Grant.js'
 import { providerAnswer } from './ProviderAnswer.js'
 import { fetchAt } from './resource.js'
-import { refreshedBy, revokedBy, tokenClientOf, tokensOf, type TokenClient } from './TokenClient.js'
-import { UpstreamGone } from './UpstreamGone.js'
+import { refreshedBy, revokedBy, tokenClientOf, grantedTokens, type TokenClient } from './TokenClient.js'
+
+/**
+ * The provider has ended the grant of this user, or there is none: `token(ctx)` and `fetch(ctx, ...)` of `upstream` reject with it. The
+ * session goes on. A guard answers it as 401 with `why: 'upstream'`, or by `onGone`, unless the handler catches it.
+ *
+ * @example
+ * import { UpstreamGone, type Upstream } from 'koa-with-auth/sign-in/oidc'
+ * import type { Context } from 'koa'
+ *
+ * declare const github: Upstream
+ * const repositories = async (ctx: Context) => {
+ *   try {
+ *     ctx.body = await (await github.fetch(ctx, '/repos')).json()
+ *   } catch (error) {
+ *     if (!(error instanceof UpstreamGone)) throw error
+ *     ctx.body = [] // the user has taken the permission back
+ *   }
+ * }
+ */
+export class UpstreamGone extends Error implements Gone {
+  override readonly name = 'UpstreamGone'
+  readonly code = 'ERR_UPSTREAM_GONE' satisfies ErrorCode
+  readonly [goneMark]: Gone[typeof goneMark]
+
+  /** @internal Also an error of another copy of this package, such as that of `require` beside that of `import`. */
+  static override [Symbol.hasInstance](u: unknown): boolean {
+    return isInstance(this, UpstreamGone, u, 'ERR_UPSTREAM_GONE')
+  }
+
+  constructor(message: string, onGone?: Middleware) {
+    super(message)
+    this[goneMark] = { onGone }
+    // a log of the error shows no function
+    Object.defineProperty(this, goneMark, { enumerable: false })
+  }
+}
 
 /** Where the tokens of a provider are sent, and whose they are. */
 export interface UpstreamOptions {
@@ -69,7 +105,6 @@ const checks: Checks<UpstreamOptions> = {
 interface ProviderGrants extends GrantKeeper {
   readonly client: TokenClient
   readonly per: 'session' | 'user'
-  /** Whether an upstream of it revokes. */
   revokes: boolean
   readonly grants: (holder: GrantHolder) => Grants
 }
@@ -82,26 +117,26 @@ const PENDING = 30 * MINUTE
 /** How long the grant of a user is kept after it was used last, in milliseconds: a year. */
 const LASTING = 365 * 24 * 60 * MINUTE
 
-const keyOf = ({ application, user }: GrantHolder, kind: string, ...of: ReadonlyArray<unknown>): string =>
+const grantKey = ({ application, user }: GrantHolder, kind: string, ...of: ReadonlyArray<unknown>): string =>
   `koa-with-auth/upstream/${digest(JSON.stringify([application, kind, user, ...of]))}`
 
-const placeOf = ({ per }: Pick<ProviderGrants, 'per'>, kind: string, holder: GrantHolder): GrantPlace | undefined => {
+const placeFor = ({ per }: Pick<ProviderGrants, 'per'>, kind: string, holder: GrantHolder): GrantPlace | undefined => {
   const { user, grant, lifetime } = holder
-  if (per === 'user') return { key: keyOf(holder, kind), lifetime: LASTING, user }
-  return grant === undefined ? undefined : { key: keyOf(holder, kind, 'session', grant), lifetime, user }
+  if (per === 'user') return { key: grantKey(holder, kind), lifetime: LASTING, user }
+  return grant === undefined ? undefined : { key: grantKey(holder, kind, 'session', grant), lifetime, user }
 }
 
 const pendingOf = (kind: string, holder: GrantHolder, proof: object): GrantPlace => {
   // Safe: each may be missing, and is a part of the key alone
   const { issuer, subject, at } = proof as { issuer?: unknown; subject?: unknown; at?: unknown }
-  return { key: keyOf(holder, kind, 'pending', issuer, subject, at), lifetime: PENDING, user: holder.user }
+  return { key: grantKey(holder, kind, 'pending', issuer, subject, at), lifetime: PENDING, user: holder.user }
 }
 
-const tell = ({ issuer }: TokenClient, application: string, user: string, event: UpstreamEvent['event']): void =>
+const notify = ({ issuer }: TokenClient, application: string, user: string, event: UpstreamEvent['event']): void =>
   report('upstream')(() => ({ event, application, issuer, user: userDigest(application, user) }))
 
 // The grants of all sessions of a user
-const setOf = (holder: GrantHolder, kind: string): string => keyOf(holder, kind, 'all')
+const grantsOfUser = (holder: GrantHolder, kind: string): string => grantKey(holder, kind, 'all')
 
 const providerGrants = (
   kind: UpstreamOptions['provider'],
@@ -124,7 +159,7 @@ const providerGrants = (
     keep: async (holder, proof, isPending) => {
       const answer = providerAnswer(proof)
       if (answer === undefined) return
-      const tokens = tokensOf(answer.tokens)
+      const tokens = grantedTokens(answer.tokens)
       if (isPending) await keepGrant(grants(holder), pendingOf(kind.name, holder, proof), tokens)
       else await keepFor(self, holder, tokens)
     },
@@ -134,10 +169,10 @@ const providerGrants = (
       if (tokens !== undefined) await keepFor(self, holder, tokens)
     },
     end: async (holder, isEverywhere) => {
-      const place = placeOf(self, kind.name, holder)
+      const place = placeFor(self, kind.name, holder)
       if (place !== undefined && (per === 'session' || isEverywhere)) await ended(holder, place.key)
       if (!isEverywhere || per === 'user') return
-      const all = await holder.store.members(setOf(holder, kind.name))
+      const all = await holder.store.members(grantsOfUser(holder, kind.name))
       await Promise.all(all.map((key) => ended(holder, key)))
     },
   }
@@ -145,10 +180,10 @@ const providerGrants = (
 }
 
 const keepFor = async (self: ProviderGrants, holder: GrantHolder, tokens: Tokens): Promise<void> => {
-  const place = placeOf(self, self.kind, holder)
+  const place = placeFor(self, self.kind, holder)
   if (place === undefined) return
   await keepGrant(self.grants(holder), place, tokens)
-  if (self.per === 'session') await holder.store.add(setOf(holder, self.kind), place.key, place.lifetime)
+  if (self.per === 'session') await holder.store.add(grantsOfUser(holder, self.kind), place.key, place.lifetime)
 }
 
 const grantsByStore = (client: TokenClient): ProviderGrants['grants'] => {
@@ -162,7 +197,7 @@ const grantsByStore = (client: TokenClient): ProviderGrants['grants'] => {
       keys,
       refresh: async (tokens, { user }) => {
         const next = await refresh(tokens)
-        tell(client, application, user, 'refreshed')
+        notify(client, application, user, 'refreshed')
         return next
       },
       clock: systemClock,
@@ -196,10 +231,10 @@ interface Calls {
   readonly made: ProviderGrants
 }
 
-type Ask = (grants: Grants, place: GrantPlace) => Promise<Tokens>
+type AskForTokens = (grants: Grants, place: GrantPlace) => Promise<Tokens>
 
 // Asks for the tokens of the user of a request, and publishes a record of what came of it
-const asked = async (self: Calls, where: string, given: WithRequest, ask: Ask): Promise<string> => {
+const askForToken = async (self: Calls, where: string, given: WithRequest, ask: AskForTokens): Promise<string> => {
   const ctx = contextOf(where, given)
   const session = requestSessionOf(ctx)
   const { host } = session
@@ -209,7 +244,7 @@ const asked = async (self: Calls, where: string, given: WithRequest, ask: Ask): 
   const present = session.present(ctx)
   if (present === undefined && session.isUnavailable()) throw new UnavailableError('the session store')
   const holder = present && grantHolder(host, present.id, session.details(ctx))
-  const place = holder && placeOf(self.made, self.provider.name, holder)
+  const place = holder && placeFor(self.made, self.provider.name, holder)
   if (holder === undefined || place === undefined)
     throw new UpstreamGone('no provider has granted anything', self.onGone)
   const grants = self.made.grants(holder)
@@ -217,10 +252,10 @@ const asked = async (self: Calls, where: string, given: WithRequest, ask: Ask): 
     return (await ask(grants, place)).access
   } catch (error) {
     if (error instanceof GrantEnded) {
-      tell(self.made.client, holder.application, holder.user, 'gone')
+      notify(self.made.client, holder.application, holder.user, 'gone')
       throw new UpstreamGone(error.message, self.onGone)
     }
-    if (error instanceof UnavailableError) tell(self.made.client, holder.application, holder.user, 'outage')
+    if (error instanceof UnavailableError) notify(self.made.client, holder.application, holder.user, 'outage')
     throw error
   }
 }
@@ -258,15 +293,15 @@ export const upstream = (app: Koa, options: UpstreamOptions): Upstream => {
   made.upstreams.push({ resource, provider: made.client.issuer, scope: [...(scope ?? [])], per })
   const self: Calls = { provider, resource, onGone, made }
   return {
-    token: (ctx) => asked(self, 'token(ctx)', ctx, goodTokens),
+    token: (ctx) => askForToken(self, 'token(ctx)', ctx, goodTokens),
     fetch: (ctx, address, init) =>
       fetchAt(
         'fetch(ctx, address, init)',
         resource,
         {
-          token: () => asked(self, 'fetch(ctx, address)', ctx, goodTokens),
+          token: () => askForToken(self, 'fetch(ctx, address)', ctx, goodTokens),
           after: (refused) =>
-            asked(self, 'fetch(ctx, address)', ctx, (grants, place) => tokensAfter(grants, place, refused)),
+            askForToken(self, 'fetch(ctx, address)', ctx, (grants, place) => tokensAfter(grants, place, refused)),
         },
         address,
         init,

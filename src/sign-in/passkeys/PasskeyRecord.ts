@@ -4,7 +4,7 @@
  *
  * A set of the user names a passkey before the passkey exists, so every passkey that works is listed. A use replaces the text that was read.
  */
-import { ownFields } from '../../core/data.js'
+import { jsonFields } from '../../core/data.js'
 import { digest } from '../../crypto/secrets.js'
 import type { Store } from '../../stores/Store.js'
 import { StoreUnavailable } from '../../stores/within.js'
@@ -39,16 +39,14 @@ export interface PasskeyRecord extends PasskeyUse {
   readonly lastUsedAt?: number
 }
 
-interface Self {
+interface PasskeyStore {
   readonly rpId: string
   readonly store: Store
 }
 
-/** The passkeys of one RP id. */
 export interface PasskeysInStore {
   /** Adds a passkey; `false` if its id exists. */
   readonly add: (record: PasskeyRecord) => Promise<boolean>
-  /** Finds a passkey by the id of its credential. */
   readonly find: (id: string) => Promise<FoundPasskey | undefined>
   /** The passkeys of a user, the oldest first. */
   readonly listOf: (user: string) => Promise<ReadonlyArray<PasskeyRecord>>
@@ -63,11 +61,11 @@ export interface PasskeysInStore {
 
 /** The passkeys of one RP id in a store that has its time limit. */
 export const passkeysIn = (rpId: string, store: Store): PasskeysInStore => {
-  const self: Self = { rpId, store }
+  const self: PasskeyStore = { rpId, store }
   return {
-    add: (record) => add(self, record),
-    find: (id) => find(self, id),
-    listOf: (user) => listOf(self, user),
+    add: (record) => addPasskey(self, record),
+    find: (id) => findPasskey(self, id),
+    listOf: (user) => passkeysOfUser(self, user),
     use: (known, use, at) => useOf(self, known, use, at),
     remove: (id, user) => remove(self, id, user),
   }
@@ -75,7 +73,6 @@ export const passkeysIn = (rpId: string, store: Store): PasskeysInStore => {
 
 interface FoundPasskey {
   readonly record: PasskeyRecord
-  /** Its text in the store. */
   readonly text: string
 }
 
@@ -85,16 +82,16 @@ const FOREVER = Infinity
 const DAY = 86_400_000
 
 // So many other uses of one passkey would have to come in between
-const TRIES = 20
+const USE_TRIES = 20
 
-const passkeyName = ({ rpId }: Self, id: string): string =>
+const passkeyName = ({ rpId }: PasskeyStore, id: string): string =>
   `koa-with-auth/passkey/${digest(JSON.stringify([rpId, id]))}`
 
-const userName = ({ rpId }: Self, user: string): string =>
+const userName = ({ rpId }: PasskeyStore, user: string): string =>
   `koa-with-auth/passkeys-of/${digest(JSON.stringify([rpId, user]))}`
 
 const isString = (u: unknown): boolean => typeof u === 'string'
-const isFlag = (u: unknown): boolean => typeof u === 'boolean'
+const isBoolean = (u: unknown): boolean => typeof u === 'boolean'
 // WebAuthn §6.1: 32 bits without a sign
 const isCounter = (u: unknown): boolean => Number.isInteger(u) && Number(u) >= 0 && Number(u) < 2 ** 32
 
@@ -103,76 +100,65 @@ const isPasskeyRecord = (u: { readonly [K in keyof PasskeyRecord]?: unknown }): 
   Array.isArray(u.transports) &&
   u.transports.every(isString) &&
   isCounter(u.counter) &&
-  [u.backupEligible, u.backedUp].every(isFlag) &&
+  [u.backupEligible, u.backedUp].every(isBoolean) &&
   Number.isFinite(u.createdAt) &&
   (u.lastUsedAt === undefined || Number.isFinite(u.lastUsedAt))
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 // Another program wrote it, and its meaning is unknown, so it signs no user in
-const recordIn = (text: string): PasskeyRecord => {
-  const read = parsed(text)
-  if (typeof read === 'object' && read !== null) {
-    const record = ownFields(read)
-    if (isPasskeyRecord(record)) return { ...record }
-  }
+const passkeyRecordIn = (text: string): PasskeyRecord => {
+  const record = jsonFields(text)
+  if (record !== undefined && isPasskeyRecord(record)) return { ...record }
   throw new StoreUnavailable('the store of passkeys has a text that is no record of this version')
 }
 
-const add = async (self: Self, record: PasskeyRecord): Promise<boolean> => {
+const addPasskey = async (self: PasskeyStore, record: PasskeyRecord): Promise<boolean> => {
   const name = passkeyName(self, record.id)
   await self.store.add(userName(self, record.user), name, FOREVER)
   return self.store.insert(name, JSON.stringify(record), FOREVER)
 }
 
-const find = async (self: Self, id: string): Promise<FoundPasskey | undefined> => {
+const findPasskey = async (self: PasskeyStore, id: string): Promise<FoundPasskey | undefined> => {
   const [text] = await self.store.get([passkeyName(self, id)])
   if (text === undefined) return undefined
-  const record = recordIn(text)
+  const record = passkeyRecordIn(text)
   if (record.id === id) return { record, text }
   throw new StoreUnavailable('the store of passkeys answered with another passkey')
 }
 
-const listOf = async (self: Self, user: string): Promise<ReadonlyArray<PasskeyRecord>> => {
+const passkeysOfUser = async (self: PasskeyStore, user: string): Promise<ReadonlyArray<PasskeyRecord>> => {
   const names = await self.store.members(userName(self, user))
   const texts = names.length === 0 ? [] : await self.store.get(names)
   // a name without a record is of a passkey that was removed, or was never made
   return texts
-    .flatMap((text) => (text === undefined ? [] : [recordIn(text)]))
+    .flatMap((text) => (text === undefined ? [] : [passkeyRecordIn(text)]))
     .filter((record) => record.user === user)
     .toSorted((a, b) => a.createdAt - b.createdAt)
 }
 
 const useOf = async (
-  self: Self,
+  self: PasskeyStore,
   known: FoundPasskey,
   { counter, backupEligible, backedUp }: PasskeyUse,
   at: number,
 ): Promise<boolean> => {
   const { id } = known.record
   let found: FoundPasskey | undefined = known
-  for (let tries = 0; tries < TRIES; tries++) {
-    if (found === undefined || !counts(found.record.counter, counter)) return false
+  for (let tries = 0; tries < USE_TRIES; tries++) {
+    if (found === undefined || !isNextCounter(found.record.counter, counter)) return false
     const lastUsedAt = Math.max(at, found.record.lastUsedAt ?? at)
     const next = JSON.stringify({ ...found.record, counter, backupEligible, backedUp, lastUsedAt })
     if (await self.store.update(passkeyName(self, id), next, FOREVER, found.text)) return true
-    found = await find(self, id)
+    found = await findPasskey(self, id)
   }
   throw new StoreUnavailable('the passkey was changed by others again and again')
 }
 
-const remove = async (self: Self, id: string, user: string): Promise<boolean> => {
-  const found = await find(self, id)
+const remove = async (self: PasskeyStore, id: string, user: string): Promise<boolean> => {
+  const found = await findPasskey(self, id)
   if (found?.record.user !== user) return false
   await self.store.end(passkeyName(self, id), DAY)
   return true
 }
 
 /** Whether a counter may follow another one: it grows, or there is none. */
-export const counts = (before: number, now: number): boolean => now > before || (now === 0 && before === 0)
+export const isNextCounter = (before: number, now: number): boolean => now > before || (now === 0 && before === 0)

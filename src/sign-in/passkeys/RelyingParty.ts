@@ -13,38 +13,33 @@ import { verifyAuthenticationResponse, verifyRegistrationResponse } from '@simpl
 import { decodeCredentialPublicKey } from '@simplewebauthn/server/helpers'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { ownField } from '../../core/data.js'
-import { bare } from '../../core/options.js'
+import { jsonFields, ownField } from '../../core/data.js'
 import { isRecord } from '../../core/checks.js'
-import { jsonOf } from '../../jwt/claims.js'
-import { counts, type PasskeyRecord, type PasskeyUse } from './PasskeyRecord.js'
+import { isNextCounter, type PasskeyRecord, type PasskeyUse } from './PasskeyRecord.js'
 
 // --- what a browser sends
 
-/** The members that both answers have. */
-interface Answer {
+interface CredentialAnswer {
   /** The id of the credential, in base64url. */
   readonly id: string
   readonly clientDataJSON: string
-  /** What `clientDataJSON` contains. */
   readonly client: ClientData
 }
 
 /** What the browser adds to the challenge before the authenticator signs (WebAuthn §5.8.1). */
 interface ClientData {
   readonly challenge: string
-  /** Whether the page was in a frame of another origin. */
   readonly crossOrigin: boolean
   /** The origin of the page around that frame; `undefined` if the browser does not say it. */
   readonly topOrigin: string | undefined
 }
 
-export interface Registration extends Answer {
+export interface Registration extends CredentialAnswer {
   readonly attestationObject: string
   readonly transports: ReadonlyArray<string>
 }
 
-export interface Assertion extends Answer {
+export interface Assertion extends CredentialAnswer {
   readonly authenticatorData: string
   readonly signature: string
   readonly userHandle: string
@@ -61,25 +56,25 @@ const limits = {
   userHandle: 86,
 }
 
-const base64url = (object: object, name: keyof typeof limits): string | undefined => {
+const validBase64url = (object: object, name: keyof typeof limits): string | undefined => {
   const value = ownField(object, name)
   const isShort = typeof value === 'string' && value.length > 0 && value.length <= limits[name]
   return isShort && /^[\w-]+$/.test(value) ? value : undefined
 }
 
 const clientDataIn = (json: string): ClientData | undefined => {
-  const { challenge, crossOrigin = false, topOrigin } = jsonOf(Buffer.from(json, 'base64url').toString()) ?? {}
+  const { challenge, crossOrigin = false, topOrigin } = jsonFields(Buffer.from(json, 'base64url').toString()) ?? {}
   if (typeof challenge !== 'string' || typeof crossOrigin !== 'boolean') return undefined
   return topOrigin === undefined || typeof topOrigin === 'string' ? { challenge, crossOrigin, topOrigin } : undefined
 }
 
 // Reads an answer, whose response has these members
-const answerIn = <Name extends keyof typeof limits>(u: unknown, ...names: ReadonlyArray<Name>) => {
+const credentialAnswerIn = <Name extends keyof typeof limits>(u: unknown, ...names: ReadonlyArray<Name>) => {
   if (!isRecord(u) || ownField(u, 'type') !== 'public-key') return undefined
-  const id = base64url(u, 'id')
+  const id = validBase64url(u, 'id')
   const response = ownField(u, 'response')
   if (id === undefined || ownField(u, 'rawId') !== id || !isRecord(response)) return undefined
-  const members = ['clientDataJSON' as const, ...names].map((name) => [name, base64url(response, name)] as const)
+  const members = ['clientDataJSON' as const, ...names].map((name) => [name, validBase64url(response, name)] as const)
   if (members.some(([, value]) => value === undefined)) return undefined
   // Safe: none is undefined
   const strings = Object.fromEntries(members) as Readonly<Record<Name | 'clientDataJSON', string>>
@@ -94,21 +89,19 @@ const transportsIn = (response: object): ReadonlyArray<string> => {
   return [...new Set(hints.filter((one): one is string => typeof one === 'string' && /^[a-z-]{1,32}$/.test(one)))]
 }
 
-/** Reads a registration. */
 export const registrationIn = (u: unknown): O.Option<Registration> =>
   pipe(
-    O.fromNullable(answerIn(u, 'attestationObject')),
+    O.fromNullable(credentialAnswerIn(u, 'attestationObject')),
     O.map(({ read, response }) => ({ ...read, transports: transportsIn(response) })),
   )
 
 /** Reads an assertion. One without a user handle is none: every passkey has one. */
 export const assertionIn = (u: unknown): O.Option<Assertion> =>
-  O.fromNullable(answerIn(u, 'authenticatorData', 'signature', 'userHandle')?.read)
+  O.fromNullable(credentialAnswerIn(u, 'authenticatorData', 'signature', 'userHandle')?.read)
 
 // --- what it must be
 
-/** Who a passkey is for, and what is accepted. */
-interface RelyingParty {
+interface PasskeyParty {
   readonly id: string
   readonly name: string
   readonly origins: ReadonlyArray<string>
@@ -118,13 +111,12 @@ interface RelyingParty {
 }
 
 /** COSE algorithms in the order in which they are offered: EdDSA, ES256, RS256. */
-export const algorithms: ReadonlyArray<number> = [-8, -7, -257]
+export const coseAlgorithms: ReadonlyArray<number> = [-8, -7, -257]
 
 interface UsedPasskey extends PasskeyUse {
   readonly userVerified: boolean
 }
 
-/** What a registration gives. */
 interface NewPasskey extends UsedPasskey {
   readonly publicKey: string
   readonly aaguid: string
@@ -137,7 +129,7 @@ type Checked =
   | { readonly _tag: 'Counter'; readonly received: number }
 
 // The library throws for almost everything that is wrong, also by accident
-const attempt = async <A>(check: () => Promise<A | undefined>): Promise<A | undefined> => {
+const unlessThrown = async <A>(check: () => Promise<A | undefined>): Promise<A | undefined> => {
   try {
     return await check()
   } catch {
@@ -146,26 +138,26 @@ const attempt = async <A>(check: () => Promise<A | undefined>): Promise<A | unde
 }
 
 // A page in a frame of another origin can be covered, so that a user confirms what they do not see (WebAuthn §13.4.2)
-const isFramedWell = (party: RelyingParty, { client }: Registration | Assertion): boolean =>
+const isFramedWell = (party: PasskeyParty, { client }: Registration | Assertion): boolean =>
   client.crossOrigin
     ? client.topOrigin !== undefined && party.topOrigins.includes(client.topOrigin)
     : client.topOrigin === undefined
 
-const bytesIn = (key: ReadonlyMap<number, unknown>, label: number): Buffer | undefined => {
+const coseBytes = (key: ReadonlyMap<number, unknown>, label: number): Buffer | undefined => {
   const value = key.get(label)
   return value instanceof Uint8Array ? Buffer.from(value) : undefined
 }
-const encoded = (bytes: Buffer | undefined): string => bytes?.toString('base64url') ?? ''
+const base64urlOf = (bytes: Buffer | undefined): string => bytes?.toString('base64url') ?? ''
 
 // The labels are those of RFC 9053 §7 and RFC 8230 §4: 1 the type, 3 the algorithm, the others its parameters
 const jwkOf = (key: ReadonlyMap<number, unknown>): JsonWebKey | undefined => {
   const [type, algorithm, curve] = [key.get(1), key.get(3), key.get(-1)]
-  const [first, second] = [bytesIn(key, -2), bytesIn(key, -3)]
+  const [first, second] = [coseBytes(key, -2), coseBytes(key, -3)]
   if (type === 2 && algorithm === -7 && curve === 1) {
-    return { kty: 'EC', crv: 'P-256', x: encoded(first), y: encoded(second) }
+    return { kty: 'EC', crv: 'P-256', x: base64urlOf(first), y: base64urlOf(second) }
   }
-  if (type === 1 && algorithm === -8 && curve === 6) return { kty: 'OKP', crv: 'Ed25519', x: encoded(first) }
-  if (type === 3 && algorithm === -257) return { kty: 'RSA', n: encoded(bytesIn(key, -1)), e: encoded(first) }
+  if (type === 1 && algorithm === -8 && curve === 6) return { kty: 'OKP', crv: 'Ed25519', x: base64urlOf(first) }
+  if (type === 3 && algorithm === -257) return { kty: 'RSA', n: base64urlOf(coseBytes(key, -1)), e: base64urlOf(first) }
   return undefined
 }
 
@@ -183,7 +175,7 @@ const isGoodKey = (cose: Uint8Array<ArrayBuffer>): boolean => {
 }
 
 // What the library is asked about both answers
-const asked = <R>(party: RelyingParty, challenge: string, id: string, response: R, conditional = false) => ({
+const expectations = <R>(party: PasskeyParty, challenge: string, id: string, response: R, conditional = false) => ({
   response: { id, rawId: id, type: 'public-key' as const, clientExtensionResults: {}, response },
   expectedChallenge: challenge,
   expectedOrigin: [...party.origins],
@@ -193,22 +185,20 @@ const asked = <R>(party: RelyingParty, challenge: string, id: string, response: 
 
 /** Checks a registration; `undefined` if anything is wrong with it. Never rejects. */
 export const checkRegistration = (
-  party: RelyingParty,
+  party: PasskeyParty,
   challenge: string,
   answer: Registration,
   conditional = false,
 ): Promise<NewPasskey | undefined> =>
-  attempt(async () => {
+  unlessThrown(async () => {
     if (!isFramedWell(party, answer)) return undefined
     const { id, clientDataJSON, attestationObject } = answer
-    const { verified, registrationInfo } = await verifyRegistrationResponse(
-      bare({
-        ...asked(party, challenge, id, { clientDataJSON, attestationObject }, conditional),
-        // WebAuthn Level 3 §5.1.3: no user was asked
-        requireUserPresence: !conditional,
-        supportedAlgorithmIDs: [...algorithms],
-      }),
-    )
+    const { verified, registrationInfo } = await verifyRegistrationResponse({
+      ...expectations(party, challenge, id, { clientDataJSON, attestationObject }, conditional),
+      // WebAuthn Level 3 §5.1.3: no user was asked
+      requireUserPresence: !conditional,
+      supportedAlgorithmIDs: [...coseAlgorithms],
+    })
     if (!verified || registrationInfo.credential.id !== id) return undefined
     const { credential, aaguid, userVerified, credentialDeviceType, credentialBackedUp } = registrationInfo
     if (!isGoodKey(credential.publicKey)) return undefined
@@ -229,25 +219,20 @@ const decoy = 'pQECAyYgASFYIOj13c-V9CDuWXga26rB9TdKjwhnpm5pyPQN90_s4pQRIlggvl-ZY
  * Checks an assertion with the record that has the id of the answer, or without any: then it is refused. Never rejects.
  */
 export const checkAssertion = async (
-  party: RelyingParty,
+  party: PasskeyParty,
   challenge: string,
   answer: Assertion,
   record: PasskeyRecord | undefined,
 ): Promise<Checked> => {
   const { id, clientDataJSON, authenticatorData, signature, userHandle } = answer
-  const info = await attempt(async () => {
-    const { verified, authenticationInfo } = await verifyAuthenticationResponse(
-      bare({
-        ...asked(party, challenge, id, { clientDataJSON, authenticatorData, signature, userHandle }),
-        // the library refuses a lower counter without saying so: it is compared below
-        credential: {
-          id,
-          publicKey: Uint8Array.from(Buffer.from(record?.publicKey ?? decoy, 'base64url')),
-          counter: 0,
-        },
-        expectedTopOrigin: [...party.topOrigins],
-      }),
-    )
+  const info = await unlessThrown(async () => {
+    const publicKey = Uint8Array.from(Buffer.from(record?.publicKey ?? decoy, 'base64url'))
+    const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+      ...expectations(party, challenge, id, { clientDataJSON, authenticatorData, signature, userHandle }),
+      // the library refuses a lower counter without saying so: it is compared below
+      credential: { id, publicKey, counter: 0 },
+      expectedTopOrigin: [...party.topOrigins],
+    })
     // a wrong signature does not throw
     return verified ? authenticationInfo : undefined
   })
@@ -255,7 +240,7 @@ export const checkAssertion = async (
     record !== undefined && record.id === id && record.rpId === party.id && record.userHandle === userHandle
   if (info === undefined || !isOurs || !isFramedWell(party, answer)) return { _tag: 'Refused' }
   const { newCounter: counter, userVerified, credentialDeviceType, credentialBackedUp: backedUp } = info
-  if (!counts(record.counter, counter)) return { _tag: 'Counter', received: counter }
+  if (!isNextCounter(record.counter, counter)) return { _tag: 'Counter', received: counter }
   return {
     _tag: 'Used',
     used: { counter, userVerified, backupEligible: credentialDeviceType === 'multiDevice', backedUp },

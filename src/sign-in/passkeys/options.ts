@@ -71,7 +71,7 @@ const relyingParty: Check = (where, value) => {
   }
 }
 
-const isOrigin = (u: unknown): u is string => {
+const isPageOrigin = (u: unknown): u is string => {
   if (typeof u !== 'string') return false
   // WebAuthn on Android: the hash of the certificate that signed the application
   if (/^android:apk-key-hash:[\w-]{43}$/.test(u)) return true
@@ -81,7 +81,7 @@ const isOrigin = (u: unknown): u is string => {
 }
 
 const originList = is.listOf(
-  isOrigin,
+  isPageOrigin,
   'must be an array of at least one origin, such as https://shop.example: no path, no slash at the end, https but for localhost',
   1,
 )
@@ -104,7 +104,7 @@ const isDomainOf = (id: string, origin: string): boolean => {
 }
 
 /** Checks the options, and adds the defaults. Throws a TypeError for what cannot work. */
-export const resolveOptions = <U>(options: PasskeysOptions<U>) => {
+export const checkPasskeysOptions = <U>(options: PasskeysOptions<U>) => {
   const given = checkOptions('passkeys', options, checks)
   const { rp, store, nameOf, userVerification = 'required', lifetime = 300_000, timeout = 2000 } = given
   const [origins, topOrigins] = [[...given.origins], [...(given.topOrigins ?? [])]]
@@ -126,41 +126,45 @@ export const resolveOptions = <U>(options: PasskeysOptions<U>) => {
 
 // --- what the routes read and answer: parts of Operation Objects for `operation({ ... })`
 
-type Schema = OpenAPIV3_1.SchemaObject
-type Described = Pick<OpenAPIV3_1.OperationObject, 'requestBody' | 'responses'>
+type JsonSchema = OpenAPIV3_1.SchemaObject
+type DescribedRoute = Pick<OpenAPIV3_1.OperationObject, 'requestBody' | 'responses'>
 
-const base64url: Schema = { type: 'string', pattern: '^[A-Za-z0-9_-]+$', description: 'Base64url without padding.' }
-const strings: Schema = { type: 'array', items: { type: 'string' } }
-const type: Schema = { type: 'string', const: 'public-key' }
-const userVerification: Schema = { type: 'string', enum: ['required', 'preferred'] }
-const timeout: Schema = { type: 'integer', description: 'In milliseconds.' }
+const bytesSchema: JsonSchema = {
+  type: 'string',
+  pattern: '^[A-Za-z0-9_-]+$',
+  description: 'Base64url without padding.',
+}
+const textList: JsonSchema = { type: 'array', items: { type: 'string' } }
+const type: JsonSchema = { type: 'string', const: 'public-key' }
+const userVerification: JsonSchema = { type: 'string', enum: ['required', 'preferred'] }
+const timeLimit: JsonSchema = { type: 'integer', description: 'In milliseconds.' }
 
 // All properties are required, unless they are among the optional ones
 const object = (
-  properties: Readonly<Record<string, Schema>>,
-  optional: Readonly<Record<string, Schema>> = {},
-): Schema => ({
+  properties: Readonly<Record<string, JsonSchema>>,
+  optional: Readonly<Record<string, JsonSchema>> = {},
+): JsonSchema => ({
   type: 'object',
   properties: { ...properties, ...optional },
   required: Object.keys(properties),
 })
 
-const described = (description: string, schema: Schema, required?: boolean) => ({
+const jsonContent = (description: string, schema: JsonSchema, required?: boolean) => ({
   description,
   ...(required !== undefined && { required }),
   content: { 'application/json': { schema } },
 })
 
-const refused = {
+const refusedResponse = {
   description: 'The answer is wrong or was used (`unknown`), or it was begun too long ago (`late`)',
   content: {
     'application/problem+json': { schema: object({ reason: { type: 'string', enum: ['unknown', 'late'] } }) },
   },
 }
 
-const credential = (description: string, response: Schema): Schema => ({
+const credential = (description: string, response: JsonSchema): JsonSchema => ({
   ...object(
-    { id: base64url, rawId: base64url, type, response },
+    { id: bytesSchema, rawId: bytesSchema, type, response },
     { authenticatorAttachment: { type: 'string' }, clientExtensionResults: { type: 'object' } },
   ),
   description,
@@ -169,12 +173,12 @@ const credential = (description: string, response: Schema): Schema => ({
 const returnTo = object({}, { returnTo: { type: 'string', description: 'The path of this origin that follows.' } })
 
 const creationSchema = object({
-  challenge: base64url,
+  challenge: bytesSchema,
   rp: object({ id: { type: 'string' }, name: { type: 'string' } }),
-  user: object({ id: base64url, name: { type: 'string' }, displayName: { type: 'string' } }),
+  user: object({ id: bytesSchema, name: { type: 'string' }, displayName: { type: 'string' } }),
   pubKeyCredParams: { type: 'array', items: object({ type, alg: { type: 'integer' } }) },
-  timeout,
-  excludeCredentials: { type: 'array', items: object({ id: base64url, type, transports: strings }) },
+  timeout: timeLimit,
+  excludeCredentials: { type: 'array', items: object({ id: bytesSchema, type, transports: textList }) },
   authenticatorSelection: object({
     residentKey: { type: 'string', const: 'required' },
     requireResidentKey: { type: 'boolean' },
@@ -186,31 +190,36 @@ const creationSchema = object({
 const registration = credential(
   'A `RegistrationResponseJSON` of WebAuthn.',
   object(
-    { clientDataJSON: base64url, attestationObject: base64url },
+    { clientDataJSON: bytesSchema, attestationObject: bytesSchema },
     {
-      authenticatorData: base64url,
-      transports: strings,
-      publicKey: base64url,
+      authenticatorData: bytesSchema,
+      transports: textList,
+      publicKey: bytesSchema,
       publicKeyAlgorithm: { type: 'integer' },
     },
   ),
 )
 
-const requestSchema = object({ challenge: base64url, rpId: { type: 'string' }, timeout, userVerification })
+const requestSchema = object({ challenge: bytesSchema, rpId: { type: 'string' }, timeout: timeLimit, userVerification })
 
-const assertion = credential(
+const assertionSchema = credential(
   'An `AuthenticationResponseJSON` of WebAuthn.',
-  object({ clientDataJSON: base64url, authenticatorData: base64url, signature: base64url, userHandle: base64url }),
+  object({
+    clientDataJSON: bytesSchema,
+    authenticatorData: bytesSchema,
+    signature: bytesSchema,
+    userHandle: bytesSchema,
+  }),
 )
 
-const beginning = (description: string, options: Schema): Described => ({
-  requestBody: described('Where to go afterwards', returnTo, false),
-  responses: { 200: described(description, options) },
+const beginRoute = (description: string, options: JsonSchema): DescribedRoute => ({
+  requestBody: jsonContent('Where to go afterwards', returnTo, false),
+  responses: { 200: jsonContent(description, options) },
 })
 
-const finishing = (description: string, answer: Schema): Described => ({
-  requestBody: described('The `toJSON()` of the credential', answer, true),
-  responses: { 200: described(description, object({ returnTo: { type: 'string' } })), 400: refused },
+const finishRoute = (description: string, answer: JsonSchema): DescribedRoute => ({
+  requestBody: jsonContent('The `toJSON()` of the credential', answer, true),
+  responses: { 200: jsonContent(description, object({ returnTo: { type: 'string' } })), 400: refusedResponse },
 })
 
 /**
@@ -224,10 +233,10 @@ const finishing = (description: string, answer: Schema): Described => ({
  * const described = operation({ summary: 'Sign in with a passkey', ...passkeyOperations.finish })
  */
 export const passkeyOperations: Readonly<
-  Record<'begin' | 'finish' | 'beginRegistration' | 'finishRegistration', Described>
+  Record<'begin' | 'finish' | 'beginRegistration' | 'finishRegistration', DescribedRoute>
 > = deepFreeze({
-  begin: beginning('Options for `navigator.credentials.get`', requestSchema),
-  finish: finishing('Signed in', assertion),
-  beginRegistration: beginning('Options for `navigator.credentials.create`', creationSchema),
-  finishRegistration: finishing('Registered', registration),
+  begin: beginRoute('Options for `navigator.credentials.get`', requestSchema),
+  finish: finishRoute('Signed in', assertionSchema),
+  beginRegistration: beginRoute('Options for `navigator.credentials.create`', creationSchema),
+  finishRegistration: finishRoute('Registered', registration),
 })

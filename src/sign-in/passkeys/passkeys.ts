@@ -8,7 +8,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Middleware } from 'koa'
 import { report } from '../../core/events.js'
-import { absent, unfinished, type AuthError } from '../../core/AuthError.js'
+import { absent, unfinished } from '../../core/AuthError.js'
+import type { Result } from '../../core/Result.js'
 import type { ProofGiven } from '../../core/Proof.js'
 import { ownField } from '../../core/data.js'
 import { declareFactory } from '../../core/options.js'
@@ -16,9 +17,9 @@ import { requestSessionOf } from '../../sessions/RequestSession.js'
 import { contextOf, SignInRefused, type WithRequest } from '../../sessions/SignIn.js'
 import { randomId } from '../../crypto/secrets.js'
 import type { Intent, Kind } from '../Kind.js'
-import { resolveOptions, type NamedUser, type PasskeysOptions } from './options.js'
+import { checkPasskeysOptions, type NamedUser, type PasskeysOptions } from './options.js'
 import type { PasskeyRecord, PasskeyUse } from './PasskeyRecord.js'
-import { algorithms, assertionIn, checkAssertion, checkRegistration, registrationIn } from './RelyingParty.js'
+import { coseAlgorithms, assertionIn, checkAssertion, checkRegistration, registrationIn } from './RelyingParty.js'
 import type { Assertion, Registration } from './RelyingParty.js'
 
 /** A use of a passkey, or its registration. */
@@ -91,9 +92,9 @@ export interface Passkeys extends PasskeyKind {
   readonly related: Middleware
 }
 
-const refused: E.Either<AuthError, never> = E.left(unfinished('unknown'))
+const refusedPasskey: Result<never> = E.left(unfinished('unknown'))
 
-type ResolvedOptions = ReturnType<typeof resolveOptions<never>>
+type ResolvedOptions = ReturnType<typeof checkPasskeysOptions<never>>
 
 const proofOf = (
   subject: string,
@@ -132,14 +133,14 @@ const registering = (setting: ResolvedOptions): PasskeyRegistration => {
         },
       })
     },
-    read: ({ body }) => answered(registrationIn(body)),
+    read: ({ body }) => answerRead(registrationIn(body)),
     check: async ({ userHandle, conditional }, answer, { subject }) => {
       const made = await checkRegistration(party, answer.client.challenge, answer, conditional)
-      if (made === undefined || subject === undefined) return refused
+      if (made === undefined || subject === undefined) return refusedPasskey
       const { userVerified, ...kept } = made
       const { id, transports } = answer
       const entry = { id, user: subject, userHandle, rpId: party.id, transports, createdAt: Date.now() }
-      if (!(await inStore.add({ ...entry, ...kept }))) return refused
+      if (!(await inStore.add({ ...entry, ...kept }))) return refusedPasskey
       report('passkey')(() => ({ event: 'registered', id, rpId: party.id }))
       return E.right(proofOf(subject, id, { ...kept, userVerified }))
     },
@@ -177,31 +178,31 @@ const using = (setting: ResolvedOptions, kind: string, ...intents: ReadonlyArray
     lifetime,
     intents,
     begin: () => E.right({ kept: null, send: (challenge) => ({ body: requestOptions(setting, challenge) }) }),
-    read: ({ body }) => answered(assertionIn(body)),
+    read: ({ body }) => answerRead(assertionIn(body)),
     check: async (_kept, answer, { subject }) => {
       const { id } = answer
       const found = await inStore.find(id)
       const record = found?.record
       const checked = await checkAssertion(party, answer.client.challenge, answer, record)
-      if (found === undefined || record === undefined || checked._tag === 'Refused') return refused
-      if (checked._tag === 'Counter') return copied(record, checked.received)
+      if (found === undefined || record === undefined || checked._tag === 'Refused') return refusedPasskey
+      if (checked._tag === 'Counter') return copiedPasskey(record, checked.received)
       // of a step-up, and of a sign-in after a first factor
       if (subject !== undefined && subject !== record.user) return E.left(unfinished('anotherUser'))
       const { userVerified, ...use } = checked.used
       // of two answers with one counter at the same time, the second finds the counter of the first
       if (await inStore.use(found, use, Date.now())) return E.right(proofOf(record.user, id, { ...use, userVerified }))
       const now = await inStore.find(id)
-      return now === undefined ? refused : copied(now.record, use.counter)
+      return now === undefined ? refusedPasskey : copiedPasskey(now.record, use.counter)
     },
   }
 }
 
-const copied = ({ id, rpId, counter: stored }: PasskeyRecord, received: number): E.Either<AuthError, never> => {
+const copiedPasskey = ({ id, rpId, counter: stored }: PasskeyRecord, received: number): Result<never> => {
   report('passkey')(() => ({ event: 'copied', id, rpId, stored, received }))
-  return refused
+  return refusedPasskey
 }
 
-const answered = <A extends Assertion | Registration>(read: O.Option<A>) =>
+const answerRead = <A extends Assertion | Registration>(read: O.Option<A>) =>
   O.isSome(read) ? { handle: read.value.client.challenge, answer: read.value } : undefined
 
 /**
@@ -227,7 +228,7 @@ const answered = <A extends Assertion | Registration>(read: O.Option<A>) =>
  * const signIn = finish(passkey, (_ctx, { proof }) => users.get(proof.subject)) // POST /sign-in/passkey
  */
 export const passkeys = <U = NamedUser>(options: PasskeysOptions<U>): Passkeys => {
-  const setting = resolveOptions(options)
+  const setting = checkPasskeysOptions(options)
   const { inStore } = setting
   const made = {
     ...using(setting, 'passkey', 'signIn', 'stepUp'),
@@ -235,7 +236,7 @@ export const passkeys = <U = NamedUser>(options: PasskeysOptions<U>): Passkeys =
     register: registering(setting),
     signals: (ctx: WithRequest) => signalsFor(setting, ctx),
     related: relatedOrigins(setting.party.id, setting.related),
-    list: (user: string) => listOf(setting, user),
+    list: (user: string) => listPasskeys(setting, user),
     remove: async (id: string, user: string) => typeof id === 'string' && inStore.remove(id, user),
   }
   // Safe: what is missing is added. It is the same value, because two kinds of one name would be refused
@@ -245,13 +246,13 @@ export const passkeys = <U = NamedUser>(options: PasskeysOptions<U>): Passkeys =
 
 declareFactory('passkeys', passkeys)
 
-const listOf = async ({ inStore }: ResolvedOptions, user: string): Promise<ReadonlyArray<PasskeyRecord>> => {
+const listPasskeys = async ({ inStore }: ResolvedOptions, user: string): Promise<ReadonlyArray<PasskeyRecord>> => {
   if (typeof user === 'string') return inStore.listOf(user)
   throw new TypeError('passkeys(...).list(user): user must be a string, the identifier of a user')
 }
 
 /** The path of the document, at the root of the RP id's host. */
-const path = '/.well-known/webauthn'
+const relatedOriginsPath = '/.well-known/webauthn'
 
 /**
  * Middleware that serves the document of one RP id, and no other path. If an application has several ids, the host of the request
@@ -264,7 +265,7 @@ const path = '/.well-known/webauthn'
 const relatedOrigins =
   (rpId: string, origins: ReadonlyArray<string>): Middleware =>
   async (ctx, next) => {
-    const isAsked = ctx.path === path && (ctx.method === 'GET' || ctx.method === 'HEAD')
+    const isAsked = ctx.path === relatedOriginsPath && (ctx.method === 'GET' || ctx.method === 'HEAD')
     if (!isAsked || ctx.hostname !== rpId) await next()
     // what another one has written counts
     if (!isAsked || ctx.status !== 404 || ctx.body !== undefined) return
@@ -284,7 +285,7 @@ const creationOptions = (
   challenge,
   rp: { id: party.id, name: party.name },
   user: { ...user, displayName: user.name },
-  pubKeyCredParams: algorithms.map((alg) => ({ type: 'public-key', alg })),
+  pubKeyCredParams: coseAlgorithms.map((alg) => ({ type: 'public-key', alg })),
   timeout: lifetime,
   excludeCredentials: registered.map(({ id, transports }) => ({ id, type: 'public-key', transports })),
   authenticatorSelection: {
