@@ -135,7 +135,8 @@ const refusedBy = (count: Count, start: number, reason: unknown): Counted => {
 }
 
 // Whether a limiter rejected because of the count. An Error says that it failed
-const isTooMany = (reason: unknown): boolean => !isError(reason) || numberIn(reason, 'msBeforeNext') !== undefined
+const isTooMany = (reason: unknown): boolean =>
+  !(reason instanceof Error) || numberIn(reason, 'msBeforeNext') !== undefined
 
 /** @internal Takes back what was counted, while its window lasts. */
 export const takeBack = (counted: Counted): void => {
@@ -172,9 +173,6 @@ export const numberIn = (u: unknown, name: NumberName): number | undefined => {
   const value = typeof u === 'object' && u !== null ? (u as { readonly [K in NumberName]?: unknown })[name] : undefined
   return typeof value === 'number' && !Number.isNaN(value) ? value : undefined
 }
-
-// An Error of another realm, too, such as in a test runner
-const isError = (u: unknown): boolean => u instanceof Error || Object.prototype.toString.call(u) === '[object Error]'
 
 /** @internal Makes Limiters from one limiter or from an object of limiters. Throws a TypeError for anything else. */
 export const checkLimiters = (limiter: unknown, factory: string): Limiters => {

@@ -4,11 +4,11 @@
  * Each token costs a request now and then, so answers are kept for a short time. A refusal is never kept.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { because, expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'
+import { because, expired, invalid, unavailable } from '../core/AuthError.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { isToken } from '../core/Credentials.js'
 import type { HttpScheme } from '../core/Description.js'
-import type { PrincipalFromAnswer } from '../core/Result.js'
+import type { PrincipalFromAnswer, Result } from '../core/Result.js'
 import { ownFields, thisMoment } from '../core/data.js'
 import { ends } from '../ends/ends.js'
 import { report } from '../core/events.js'
@@ -220,7 +220,7 @@ const introspect = async (self: Introspection, token: string, key: string): Prom
 
 const opaqueBearer: HttpScheme = { type: 'http', scheme: 'bearer' }
 
-type TokenResult = E.Either<AuthError, ValidToken>
+type TokenResult = Result<ValidToken>
 
 // A copy, because the hook of one request must not change the claims of another
 const ownCopy = (result: TokenResult): TokenResult =>

@@ -6,8 +6,8 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from '../core/Request.js'
-import { because, expired, invalid, malformed, type AuthError, type Why } from '../core/AuthError.js'
-import { andThen, type Evaluation } from '../core/Result.js'
+import { because, expired, invalid, malformed, type Why } from '../core/AuthError.js'
+import { andThen, type Evaluation, type Result } from '../core/Result.js'
 import { fromNow, type Memory } from '../core/memory.js'
 import { digest } from '../crypto/secrets.js'
 import type { Provider, Providers } from './Provider.js'
@@ -36,13 +36,13 @@ export interface ValidToken {
   readonly ending?: { readonly name: string; readonly isRevoked: () => boolean }
 }
 
-type Verified = E.Either<AuthError, ValidToken>
+type Verified = Result<ValidToken>
 
 export const malformedToken: Verified = E.left(because(malformed, 'syntax'))
 const unsignedToken: Verified = E.left(because(invalid, 'algorithm'))
 const expiredToken: Verified = E.left(because(expired, 'expired'))
-const wrongSignature: E.Either<AuthError, never> = E.left(because(invalid, 'signature'))
-const unknownKeyToken: E.Either<AuthError, never> = E.left(because(invalid, 'key'))
+const wrongSignature: Result<never> = E.left(because(invalid, 'signature'))
+const unknownKeyToken: Result<never> = E.left(because(invalid, 'key'))
 
 interface Verifier {
   readonly providers: Providers

@@ -32,7 +32,7 @@ import { ownOrGetter } from '../core/data.js'
 import { alt } from '../core/lists.js'
 import { onSuccess } from '../core/map.js'
 import * as is from '../core/checks.js'
-import { bare, checkOptions, declareFactories, declareFactory, token } from '../core/options.js'
+import { checkOptions, declareFactories, declareFactory, token } from '../core/options.js'
 import type { Check, Checks } from '../core/options.js'
 import { cookieNameOf, sessionData, sessionField, sessionOf } from './plainSession.js'
 import { carrierFor, declaredSessionCookie, DEFAULT_COOKIE, rightsByFlags, sourceOf } from './sessionUser.js'
@@ -332,15 +332,13 @@ type KindGiven = SessionAuthOptions<unknown> & RefuseOptions
 const userChecks = { cookieName: is.maybe(is.nameLike(token)), loadUser: is.maybe(is.hook(1)) }
 
 const kindWith = (demanded: SessionRight, given: KindGiven = {}) => {
+  const all: Checks<SessionAuthOptions<unknown>> = { ...userChecks, ...demanded.checks }
   const { cookieName, loadUser, ...options }: KindGiven = checkOptions<SessionAuthOptions<unknown>>(
     demanded.name,
     given,
-    {
-      ...userChecks,
-      ...demanded.checks,
-    },
+    all,
   )
-  return sessionKind(demanded, { cookieName, loadUser, needsUsername: true }, bare(options))
+  return sessionKind(demanded, { cookieName, loadUser, needsUsername: true }, options)
 }
 
 /**

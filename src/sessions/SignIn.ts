@@ -11,7 +11,7 @@ import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
-import { deepFreeze, isInstance, ownField, ownFields, type ErrorCode } from '../core/data.js'
+import { deepFreeze, isInstance, ownFields, type ErrorCode } from '../core/data.js'
 import { fromNow, memory } from '../core/memory.js'
 import { report, digestOfSession, signedIn, signedOut, userDigest } from '../core/events.js'
 import type { Names, SignedOutReason, SessionDigest } from '../core/events.js'
@@ -91,11 +91,7 @@ interface SignInBinding {
 const signedInOf = (session: object): SignedIn | undefined => {
   const auth = sessionField(session, 'auth')
   if (typeof auth !== 'object' || auth === null) return undefined
-  const id = ownField(auth, 'id')
-  const at = ownField(auth, 'at')
-  const stamp = ownField(auth, 'stamp')
-  const mac = ownField(auth, 'mac')
-  const details = ownField(auth, 'details')
+  const { id, at, stamp, mac, details } = ownFields(auth)
   return typeof id === 'string' &&
     id !== '' &&
     typeof at === 'number' &&

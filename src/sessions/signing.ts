@@ -7,11 +7,10 @@ import type { Context, Request } from 'koa'
 import { isForgedChange } from '../core/CrossOrigin.js'
 import * as AuthErrors from '../core/AuthError.js'
 import { exchangeOf, settingsOf } from '../core/Exchange.js'
-import { ownField } from '../core/data.js'
 import { signedIn } from '../core/events.js'
 import { addedTo, proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
 import * as is from '../core/checks.js'
-import { bare, checkOptions, type Checks } from '../core/options.js'
+import { checkOptions, withoutUndefined, type Checks } from '../core/options.js'
 import { randomId } from '../crypto/secrets.js'
 import { hasData, sessionData } from '../kinds/plainSession.js'
 import { sourceOf } from '../kinds/sessionUser.js'
@@ -97,7 +96,7 @@ const inOperation =
   }
 
 const logInChecks: Checks<OwnLogInOptions> = {
-  keep: is.unchecked,
+  keep: is.maybe(is.that(Array.isArray, 'must be an array of keys')),
   proof: is.unchecked,
   before: is.maybe(is.list),
   idle: is.maybe(is.duration),
@@ -110,15 +109,13 @@ const logInChecks: Checks<OwnLogInOptions> = {
 
 const detailsFrom = (options: LogInOptions): Details => {
   const now = Date.now()
-  const { proof, before = [], idle, absolute, persistent } = bare(options)
+  const { proof, before = [], idle, absolute, persistent } = options
   const given = [...before, ...(proof === undefined ? [] : [proof])]
   const proofs = given
     .map((one) => proofFrom('logIn(ctx, user, { proof })', one, now))
     .reduce<ReadonlyArray<Proof>>(addedTo, [])
-  return bare({ proofs: proofs.length > 0 ? proofs : undefined, idle, absolute, persistent })
+  return { proofs: proofs.length > 0 ? proofs : undefined, idle, absolute, persistent }
 }
-
-const lifetimesIn = ({ idle, absolute, persistent }: Details) => bare({ idle, absolute, persistent })
 
 // With a list, what a session calls its grants is the id of its entry
 const sessionNames = ({ list, label }: SessionHost, request: Request, { grant }: OwnLogInOptions): Details =>
@@ -133,9 +130,7 @@ const sessionListOf = ({ host }: SessionOwner): SignInList => {
 export const signing = <U>(self: SigningOf): Signing<U> => ({
   // Safe: the option `as` says which of the two it is
   logIn: inOperation(self, (context, user: U, options?: OwnLogInOptions): Promise<unknown> =>
-    options !== undefined && ownField(options, 'as') === 'bearer'
-      ? signInByToken(self, context, user, options)
-      : signIn(self, context, user, options),
+    options?.as === 'bearer' ? signInByToken(self, context, user, options) : signIn(self, context, user, options),
   ) as Signing<U>['logIn'],
   logOut: inOperation(self, (context) => signOut(self, context)),
   addProof: inOperation(self, (context, given: ProofGiven) => prove(self, context, given)),
@@ -185,6 +180,25 @@ const checkLifetimes = ({ owner, absolute }: SigningOf, { idle, absolute: own }:
   if (owner.host.isProduction && idle !== undefined) warnOfIdle('logIn(ctx, user, { idle })', idle)
 }
 
+// What both ways to sign in check before anything changes
+const beginSignIn = (
+  self: SigningOf,
+  context: WithRequest,
+  user: unknown,
+  options: OwnLogInOptions,
+  isByToken = false,
+) => {
+  const given = checkOptions<OwnLogInOptions>('logIn(ctx, user, options)', options, logInChecks)
+  const details = detailsFrom(given)
+  const { ctx, session } = beginChange(context, self.owner, isByToken)
+  const id = self.owner.host.identify(user)
+  checkSecure(ctx, self.isSecure)
+  checkLifetimes(self, details)
+  const { idle, absolute, persistent } = details
+  session.lasting = withoutUndefined({ idle, absolute, persistent })
+  return { ctx, session, id, details, given }
+}
+
 const signIn = async (
   self: SigningOf,
   context: WithRequest,
@@ -192,24 +206,17 @@ const signIn = async (
   options: OwnLogInOptions = {},
 ): Promise<void> => {
   const { owner } = self
-  checkOptions('logIn(ctx, user, options)', options, logInChecks)
-  const keep: unknown = ownField(options, 'keep') ?? []
-  if (!Array.isArray(keep)) throw new TypeError('logIn(ctx, user, { keep }) must be an array of keys')
-  const details = detailsFrom(options)
-  const { ctx, session } = beginChange(context, owner)
-  const id = owner.host.identify(user)
-  checkSecure(ctx, self.isSecure)
-  checkLifetimes(self, details)
   const { list } = owner.host
-  const named = { ...details, ...sessionNames(owner.host, ctx.request, bare(options)) }
+  const { ctx, session, id, details, given } = beginSignIn(self, context, user, options)
+  const { keep = [] } = given
+  const named = { ...details, ...sessionNames(owner.host, ctx.request, given) }
   const { listed } = named
-  session.lasting = lifetimesIn(details)
   const called = named.label === undefined ? {} : { label: named.label }
   const names = signedIn.hasSubscribers ? { ...namesOf(ctx.request, user), ...called } : {}
   await changeInStore(session, async () => {
     const stamp = await stampFor(self, id)
     // compared with that of the session, so that no reset comes in between
-    if ((ownField(options, 'stamp') ?? stamp) !== stamp) throw new SignInRefused(AuthErrors.unfinished('unknown'))
+    if ((given.stamp ?? stamp) !== stamp) throw new SignInRefused(AuthErrors.unfinished('unknown'))
     // a session that a token carries stays as it is
     const detailsBefore = session.token === undefined ? session.details(ctx) : {}
     const { finished, listed: before, idle: idleBefore } = detailsBefore
@@ -241,26 +248,20 @@ const signInByToken = async (
   options: OwnLogInOptions,
 ): Promise<BearerSignIn> => {
   const { owner } = self
-  checkOptions('logIn(ctx, user, options)', options, logInChecks)
   const { bearer } = owner
-  if (bearer === undefined) throw new TypeError(`logIn(ctx, user, { as: 'bearer' }): ${bearerFix}`)
-  const details = detailsFrom(options)
-  const { ctx, session } = beginChange(context, owner, true)
-  const id = owner.host.identify(user)
-  checkSecure(ctx, self.isSecure)
-  checkLifetimes(self, details)
   const { list } = owner.host
-  session.lasting = lifetimesIn(details)
+  if (bearer === undefined) throw new TypeError(`logIn(ctx, user, { as: 'bearer' }): ${bearerFix}`)
+  const { ctx, session, id, details, given } = beginSignIn(self, context, user, options, true)
   const proof = await bearer.proofs?.ofIssuing(ctx.request)
   if (proof !== undefined && E.isLeft(proof)) throw new SignInRefused(proof.left)
-  const named = sessionNames(owner.host, ctx.request, bare(options))
+  const named = sessionNames(owner.host, ctx.request, given)
   const { listed: entry } = named
   const text = textOfDetails({ ...details, ...named, jkt: proof?.right })
   const names = signedIn.hasSubscribers ? namesOf(ctx.request, user) : {}
   const token = newToken(bearer)
   await changeInStore(session, async () => {
     const stamp = await stampFor(self, id)
-    if ((ownField(options, 'stamp') ?? stamp) !== stamp) throw new SignInRefused(AuthErrors.unfinished('unknown'))
+    if ((given.stamp ?? stamp) !== stamp) throw new SignInRefused(AuthErrors.unfinished('unknown'))
     const auth = session.bound(token, { id, at: Date.now(), stamp, details: text })
     if (auth === undefined) return
     const { idle = self.idle } = details

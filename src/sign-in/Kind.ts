@@ -141,6 +141,9 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven, B ex
   readonly check: (kept: Kept, answer: Answer, ceremony: Ceremony) => Evaluation<P>
 }
 
+/** A kind, whatever it keeps and proves. */
+export type AnyKind = Kind<never, never, never>
+
 /** The half of a kind that begins. */
 export type Beginner<Ask, Kept, B extends object | null = object | null> = Omit<
   Kind<Ask, Kept, never, ProofGiven, B>,
@@ -162,10 +165,7 @@ export interface Finished<P extends ProofGiven = ProofGiven> {
   readonly id: string
 }
 
-export const intentsOf = ({
-  intents,
-  bound,
-}: Pick<Kind<never, never, never>, 'intents' | 'bound'>): ReadonlyArray<Intent> => {
+export const intentsOf = ({ intents, bound }: Pick<AnyKind, 'intents' | 'bound'>): ReadonlyArray<Intent> => {
   const possible: ReadonlyArray<Intent> = bound === false ? ['reset', 'verify'] : ['signIn', 'link', 'stepUp']
   return intents === undefined ? possible : intents.filter((intent) => possible.includes(intent))
 }

@@ -295,22 +295,9 @@ export const sealFirst = async <Ask, Kept, U extends object>(
   const stamp = known?.stamp ?? (await stampOfUser(application, subject))
   const before = [proofFrom('askSecondFactor(ctx, kind, { proof })', proof, Date.now())]
   const incoming = known?.incoming ?? (await incomingOf(ctx, 'begin'))
-  const sent = await start(
-    ctx,
-    application,
-    kind,
-    incoming,
-    {
-      intent: 'signIn',
-      ask: undefined,
-      subject,
-      before,
-      stamp,
-      returnTo,
-      lasting: { ...lastingIn.get(ctx), ...lifetimesFor('askSecondFactor', first, first) },
-    },
-    as,
-  )
+  const lasting = { ...lastingIn.get(ctx), ...lifetimesFor('askSecondFactor', first, first) }
+  const starting = { intent: 'signIn', subject, before, stamp, returnTo, lasting } as const
+  const sent = await start(ctx, application, kind, incoming, starting, as)
   if (E.isLeft(sent)) throw thrownFor(sent.left)
   const made = 'redirect' in sent.right ? sent.right : (sent.right.body ?? {})
   const ofPage = kind.form?.path === undefined ? known?.form : kind.form

@@ -17,11 +17,12 @@ import { memoryLimiter } from '../guesses/memoryLimiter.js'
 import { derivedFrom } from '../crypto/appKeys.js'
 import { constantTimeEqual, decrypt, derive, digest, encrypt, mac, randomId } from '../crypto/secrets.js'
 import type { OneTimeIds } from '../core/OneTimeIds.js'
+import type { Result } from '../core/Result.js'
 import { ceremonyReports, usedBefore, type KnownCeremony } from './ceremonyReports.js'
 import { caught } from './countFailures.js'
 import type { Lifetimes } from './Lifetimes.js'
 import { intentsOf, isForSubject, localPath } from './Kind.js'
-import type { Beginner, Ceremony, Display, Finished, Incoming, Intent, Kind, Sent, Signer } from './Kind.js'
+import type { AnyKind, Beginner, Ceremony, Display, Finished, Incoming, Intent, Kind, Sent, Signer } from './Kind.js'
 
 export interface Starting<Ask> {
   readonly intent: Intent
@@ -56,7 +57,7 @@ interface FinishRequest<P extends ProofGiven> {
   readonly isAwaited: (intent: Intent) => boolean
   /** Whether the session of this browser was made or changed by a ceremony. */
   readonly isFinishedHere: (id: string) => Promise<boolean>
-  readonly complete: (finished: Finished<P>) => Promise<E.Either<AuthError, Completed>>
+  readonly complete: (finished: Finished<P>) => Promise<Result<Completed>>
 }
 
 /** What became of a ceremony: it was completed, or it had been before. */
@@ -132,14 +133,11 @@ const QUARTER = 15 * 60
 const MARGIN = 60_000
 
 export interface Ceremonies {
-  readonly begin: <Ask, Kept>(
-    kind: Beginner<Ask, Kept>,
-    beginning: Beginning<Ask>,
-  ) => Promise<E.Either<AuthError, Sent>>
+  readonly begin: <Ask, Kept>(kind: Beginner<Ask, Kept>, beginning: Beginning<Ask>) => Promise<Result<Sent>>
   readonly finish: <Kept, Answer, P extends ProofGiven>(
     kind: Kind<never, Kept, Answer, P>,
     finishing: FinishRequest<P>,
-  ) => Promise<E.Either<AuthError, Ended>>
+  ) => Promise<Result<Ended>>
   /** Reports a failure that was found before the ceremony was looked at. */
   readonly refused: (kind: string, step: 'begin' | 'finish', failure: AuthError) => void
   /** What the handle of a kind keeps that any browser may open. */
@@ -149,11 +147,11 @@ export interface Ceremonies {
   readonly reveal: (browser: string, hidden: string) => string | undefined
 }
 
-type BoundKind = Pick<Kind<never, never, never>, 'name' | 'bound'>
+type BoundKind = Pick<AnyKind, 'name' | 'bound'>
 
-type FinishResult = E.Either<AuthError, Ended>
+type FinishResult = Result<Ended>
 
-const unfinishedFor = (reason: UnfinishedReason): E.Either<AuthError, never> => E.left(AuthErrors.unfinished(reason))
+const unfinishedFor = (reason: UnfinishedReason): Result<never> => E.left(AuthErrors.unfinished(reason))
 
 export const ceremonies = (host: CeremonyHost): Ceremonies => {
   const self: State = {
@@ -238,7 +236,7 @@ const beginIn = async <Ask, Kept>(
   self: State,
   kind: Beginner<Ask, Kept>,
   { incoming, browser: given, ask, returnTo, display = 'page', before = [], ...about }: Beginning<Ask>,
-): Promise<E.Either<AuthError, Sent>> => {
+): Promise<Result<Sent>> => {
   const { intent, subject } = about
   const salt = randomId(16)
   const sent = await caught(async () => {
@@ -383,7 +381,7 @@ const checkShared = async <P extends ProofGiven>(
 }
 
 // An outage is none, and neither is one that came before
-const isWrongAnswer = (ended: E.Either<AuthError, Ended>): boolean =>
+const isWrongAnswer = (ended: Result<Ended>): boolean =>
   E.isLeft(ended) && ended.left !== usedBefore && !AuthErrors.stops(ended.left)
 
 const tryOf = (id: string, at: number): string => `${id}.${at}`
@@ -397,4 +395,4 @@ const firstOf = (roots: ReadonlyArray<Buffer>): Buffer => {
   return first
 }
 
-const answeredBefore: E.Either<AuthError, never> = E.left(usedBefore)
+const answeredBefore: Result<never> = E.left(usedBefore)

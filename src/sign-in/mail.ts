@@ -104,6 +104,19 @@ const secretParts = (value: string): ReadonlyArray<string> =>
     (part) => part.length > 3,
   )
 
+// Begins for the address that was asked for, or sent, if it is none too many
+const beginMail = <B extends object | null>(
+  count: ReturnType<typeof counting>,
+  { body, address: from }: Incoming,
+  ask: string | undefined,
+  send: (address: string, handle: string) => { readonly body: B },
+) => {
+  const address = normalizeEmail(ask ?? body['address'])
+  if (address === undefined) return noAddress
+  const begun = { kept: { address }, send: (handle: string) => send(address, handle) }
+  return count(address, from, () => E.right(begun), E.isRight)
+}
+
 // --- signing in
 
 /** A mail that signs in. */
@@ -187,20 +200,13 @@ export const emailSignIn = (
     longestPath: LONGEST_PATH,
     form: { begin: [mailField], answer: [codeField], path },
     leadsAgain: true,
-    begin: (incoming, { origin, secret }, ask, signer) => {
-      const address = normalizeEmail(ask ?? incoming.body['address'])
-      if (address === undefined) return noAddress
-      const begun = {
-        kept: { address },
-        send: (handle: string) => {
-          const link = linkTo(origin, mountedPath(incoming, path), handle, signer.sign(linked(handle)))
-          const code = codeFrom(secret(purpose))
-          sendLater('emailSignIn', (calling) => send(calling('send', { address, link, code })))
-          return { body: { handle } }
-        },
-      }
-      return count(address, incoming.address, () => E.right(begun), E.isRight)
-    },
+    begin: (incoming, { origin, secret }, ask, signer) =>
+      beginMail(count, incoming, ask, (address, handle) => {
+        const link = linkTo(origin, mountedPath(incoming, path), handle, signer.sign(linked(handle)))
+        const code = codeFrom(secret(purpose))
+        sendLater('emailSignIn', (calling) => send(calling('send', { address, link, code })))
+        return { body: { handle } }
+      }),
     read: (incoming, signer) => {
       const { handle, key, code } = linkMembers(incoming)
       if (typeof handle !== 'string') return undefined
@@ -366,22 +372,16 @@ const beginLink = (
   signer: Parameters<LinkKind['begin']>[3],
 ) => {
   const { where, found, send, path, count } = self
-  const address = normalizeEmail(ask ?? incoming.body['address'])
-  if (address === undefined) return noAddress
-  const begun = {
-    kept: { address },
-    send: (handle: string) => {
-      sendLater(where, async (calling) => {
-        calling('accountOf', { address })
-        const account = await found(address, subject)
-        if (account === undefined) return
-        const key = signer.sign(linkedBy(self, handle, account.stamp))
-        await send(calling('send', { address, link: linkTo(origin, mountedPath(incoming, path), handle, key) }))
-      })
-      return { body: null }
-    },
-  }
-  return count(address, incoming.address, () => E.right(begun), E.isRight)
+  return beginMail(count, incoming, ask, (address, handle) => {
+    sendLater(where, async (calling) => {
+      calling('accountOf', { address })
+      const account = await found(address, subject)
+      if (account === undefined) return
+      const key = signer.sign(linkedBy(self, handle, account.stamp))
+      await send(calling('send', { address, link: linkTo(origin, mountedPath(incoming, path), handle, key) }))
+    })
+    return { body: null }
+  })
 }
 
 /**

@@ -15,7 +15,7 @@ import { respondFailure } from '../koa/respond.js'
 import { headersOfRefusal } from '../koa/responseHeaders.js'
 import { english, type Page, type PageField } from '../sessions/Page.js'
 import { requestSessionOf } from '../sessions/RequestSession.js'
-import { localPath, type Display, type Incoming, type Kind } from './Kind.js'
+import { type AnyKind, localPath, type Display, type Incoming } from './Kind.js'
 import { applicationOf, returnToIn, sentPath } from './request.js'
 
 export type Form = Pick<Page, 'kind' | 'fields' | 'action' | 'handle'>
@@ -68,7 +68,7 @@ export const linkFields = (key: string, answer: ReadonlyArray<PageField>): Reado
 
 export const shownBy = (
   ctx: Context,
-  kind: Pick<Kind<never, never, never>, 'name' | 'shows' | 'bound'>,
+  kind: Pick<AnyKind, 'name' | 'shows' | 'bound'>,
   handle: string,
 ): ReadonlyArray<PageField> => {
   if (kind.shows === undefined || requestSessionOf(ctx).host === undefined) return []
@@ -160,7 +160,7 @@ export const isUnanswered = ({ response }: Context): boolean =>
 /** Answers a ceremony that was finished, or had been before, unless a hook has written a response. */
 export const respondFinished = async (
   ctx: Context,
-  { name, bound }: Pick<Kind<never, never, never>, 'name' | 'bound'>,
+  { name, bound }: Pick<AnyKind, 'name' | 'bound'>,
   { returnTo, display }: { readonly returnTo: string; readonly display: Display },
 ): Promise<void> => {
   if (!isUnanswered(ctx)) return
@@ -344,7 +344,7 @@ export const linkPage = (
   given:
     | LinkPageOptions
     | ((ctx: Context) => LinkPageOptions)
-    | (Pick<Kind<never, never, never>, 'name' | 'form' | 'shows' | 'bound'> & { readonly read: unknown }),
+    | (Pick<AnyKind, 'name' | 'form' | 'shows' | 'bound'> & { readonly read: unknown }),
 ): Middleware => {
   const isKind = typeof given === 'object' && 'read' in given
   const asked = (isKind && given.form?.answer) || []

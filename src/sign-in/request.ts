@@ -18,7 +18,7 @@ import { originFor } from '../sessions/Origin.js'
 import { idsIn } from '../stores/oneTimeIds.js'
 import type { SessionHost } from '../sessions/SignInList.js'
 import { ceremonies, type Ceremonies } from './ceremony.js'
-import { localPath, type Carried, type Incoming, type Kind } from './Kind.js'
+import { type AnyKind, localPath, type Carried, type Incoming } from './Kind.js'
 
 // --- the application
 
@@ -305,7 +305,7 @@ const mountPrefix = (ctx: Context): string => {
   return sent.endsWith(ctx.path) ? sent.slice(0, -ctx.path.length) : ''
 }
 
-type Posted = Pick<Kind<never, never, never>, 'posted' | 'concealed'>
+type Posted = Pick<AnyKind, 'posted' | 'concealed'>
 
 /**
  * The address of the GET that follows what another site posted: the same path, with the fields of the kind as its query. `undefined`

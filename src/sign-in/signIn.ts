@@ -19,7 +19,7 @@ import { randomId } from '../crypto/secrets.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
 import { carried, checkCarried, checkTokenProof, presentBy, respondToken, signInBy } from './byToken.js'
 import { BY_TOKEN } from './ceremony.js'
-import { intentsOf, type Carried, type Finished, type Incoming, type Intent, type Kind } from './Kind.js'
+import { type AnyKind, intentsOf, type Carried, type Finished, type Incoming, type Intent, type Kind } from './Kind.js'
 import * as pages from './pages.js'
 import {
   applicationOf,
@@ -187,7 +187,7 @@ export const finishCeremony = async <Kept, Answer, P extends ProofGiven>(
 interface FinishRun<P extends ProofGiven> extends CeremonyEnding<P> {
   readonly ctx: Context
   readonly application: Application
-  readonly kind: Pick<Kind<never, never, never>, 'name' | 'leadsAgain'>
+  readonly kind: Pick<AnyKind, 'name' | 'leadsAgain'>
   readonly body: Incoming['body']
   readonly here: ReturnType<typeof finishedHere>
   made?: BearerSignIn | undefined
@@ -279,7 +279,7 @@ const keepPending = async ({ host }: Application, kind: string, user: string, pr
 // After a failure: the same form, if the same handle may be answered again
 const formAgain = (
   ctx: Context,
-  given: Pick<Kind<never, never, never>, 'name' | 'form' | 'shows' | 'bound'>,
+  given: Pick<AnyKind, 'name' | 'form' | 'shows' | 'bound'>,
   { handle, key }: Incoming['body'],
   { _tag, reason }: AuthError,
 ): pages.Form => {
@@ -297,7 +297,7 @@ const formAgain = (
 
 // The hook for an intent. Throws a TypeError for what is no hook
 const hooksOf = <P extends ProofGiven>(
-  kind: Pick<Kind<never, never, never>, 'needsHook' | 'intents' | 'bound'>,
+  kind: Pick<AnyKind, 'needsHook' | 'intents' | 'bound'>,
   given: FinishHook<P> | FinishHooks<P> | undefined,
 ): ((intent: Intent) => FinishHook<P> | undefined) => {
   if (typeof given === 'object' && given !== null) {
@@ -322,7 +322,7 @@ const isOfUser = (signIn: SignIn | undefined, { proof, subject }: Finished): boo
 const bounce = async (
   ctx: Context,
   application: Application,
-  kind: Pick<Kind<never, never, never>, 'name' | 'posted' | 'concealed'>,
+  kind: Pick<AnyKind, 'name' | 'posted' | 'concealed'>,
 ): Promise<void> => {
   const address = await postedAddress(ctx, application, kind)
   const failure = AuthErrors.unfinished('unknown')

@@ -121,15 +121,8 @@ const making = (query: PostgresQuery, schema: string | undefined) => (): Promise
  * const store = () => postgresStore({ query: (sql, values) => pool.query(sql, values), schema: 'auth' })
  */
 export const postgresStore = (options: PostgresStoreOptions): Store => {
-  const {
-    query,
-    schema,
-    create = true,
-  } = checkOptions(CALLER, options, {
-    query: is.hook(2),
-    schema: is.maybe(validSchema),
-    create: is.maybe(is.flag),
-  })
+  const checks = { query: is.hook(2), schema: is.maybe(validSchema), create: is.maybe(is.flag) }
+  const { query, schema, create = true } = checkOptions(CALLER, options, checks)
   const table = inSchema(schema)
   const [texts, sets] = [table('auth_texts'), table('auth_members')]
   return serverStore({

@@ -13,6 +13,7 @@ import type { createClient } from '@libsql/client'
 import * as is from '../core/checks.js'
 import { singleFlight } from '../core/memory.js'
 import { checkOptions, type Check } from '../core/options.js'
+import type { SqlValue } from './sql.js'
 
 type Value = string | number | bigint | null | Uint8Array | ArrayBuffer
 
@@ -328,8 +329,6 @@ const retrying = (connection: SqliteConnection) => {
   return <A>(ask: SqliteQuestion<A>): Promise<A> =>
     connection.use(ask, (error) => retry(ask, error, performance.now() + retryLimits.giveUpAfterMs))
 }
-
-type SqlValue = string | number | null
 
 // Hexadecimal digits, so that no quote or control character can end the literal
 const literal = (value: SqlValue): string =>

@@ -7,6 +7,7 @@
  */
 import { UnavailableError } from '../../core/Result.js'
 import { ownField } from '../../core/data.js'
+import { withoutUndefined } from '../../core/options.js'
 import { derivedFrom } from '../../crypto/appKeys.js'
 import { decrypt, encrypt, randomId } from '../../crypto/secrets.js'
 import type { Store } from '../../stores/Store.js'
@@ -230,7 +231,7 @@ const succeeded = async (
   next: Tokens,
 ): Promise<Tokens> => {
   // a provider that does not rotate, or that names no scope, leaves them as they were (RFC 6749 §6)
-  const successor: Tokens = { ...tokens, until: undefined, ...withoutMissing(next) }
+  const successor: Tokens = { ...tokens, until: undefined, ...withoutUndefined(next) }
   const text = sealedText(self, place, successor)
   try {
     return await writeSuccessor(self, place, was, text, successor)
@@ -240,9 +241,6 @@ const succeeded = async (
     throw new UnavailableError('the store did not take the successor of a refresh token', { cause: error })
   }
 }
-
-const withoutMissing = (tokens: Tokens): Partial<Tokens> =>
-  Object.fromEntries(Object.entries(tokens).filter(([, value]) => value !== undefined))
 
 // A write that was not acknowledged may have been done, so the text decides
 const writeSuccessor = async (

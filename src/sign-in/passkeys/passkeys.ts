@@ -121,16 +121,9 @@ const registering = (setting: ResolvedOptions): PasskeyRegistration => {
       const userHandle = registered[0]?.userHandle ?? randomId()
       return E.right({
         kept: { userHandle, conditional },
-        send: (challenge) => {
-          const body = creationOptions(setting, challenge, { id: userHandle, name }, registered)
-          if (!conditional) return { body }
-          return {
-            body: {
-              ...body,
-              authenticatorSelection: { ...body.authenticatorSelection, userVerification: 'preferred' },
-            },
-          }
-        },
+        send: (challenge) => ({
+          body: creationOptions(setting, challenge, { id: userHandle, name }, registered, conditional),
+        }),
       })
     },
     read: ({ body }) => answerRead(registrationIn(body)),
@@ -281,6 +274,7 @@ const creationOptions = (
   challenge: string,
   user: { readonly id: string; readonly name: string },
   registered: ReadonlyArray<PasskeyRecord>,
+  isConditional: boolean,
 ) => ({
   challenge,
   rp: { id: party.id, name: party.name },
@@ -291,7 +285,7 @@ const creationOptions = (
   authenticatorSelection: {
     residentKey: 'required',
     requireResidentKey: true,
-    userVerification: party.userVerification,
+    userVerification: isConditional ? 'preferred' : party.userVerification,
   },
   attestation: 'none',
 })
