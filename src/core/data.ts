@@ -37,9 +37,14 @@ export const ownFields = (record: object): Readonly<Record<string, unknown>> => 
 
 /** The own properties of the object that a string is as JSON; `undefined` for any other string. */
 export const jsonFields = (text: string): Readonly<Record<string, unknown>> | undefined => {
+  const read: unknown = unlessThrown(() => JSON.parse(text))
+  return typeof read === 'object' && read !== null && !Array.isArray(read) ? ownFields(read) : undefined
+}
+
+/** What a function returns; `undefined` if it throws. */
+export const unlessThrown = <A>(read: () => A): A | undefined => {
   try {
-    const read: unknown = JSON.parse(text)
-    return typeof read === 'object' && read !== null && !Array.isArray(read) ? ownFields(read) : undefined
+    return read()
   } catch {
     return undefined
   }

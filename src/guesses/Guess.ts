@@ -106,10 +106,8 @@ const guessIn = <C>(
   return keys === undefined ? accountIn(decoded.right) : checkGuess(keys(request, decoded.right as C))
 }
 
-/**
- * The account that credentials name, in a field of one of these names. A key or a token names none. Throws a TypeError for an object
- * without such a field: guesses would count under their address only, and an account would get as many as there are addresses.
- */
+// The account that credentials name, in a field of one of these names. A key or a token names none. Throws a TypeError for an object
+// without such a field: guesses would count under their address only, and an account would get as many as there are addresses.
 const accountIn = (credentials: unknown): Guess => {
   if (typeof credentials !== 'object' || credentials === null) return {}
   for (const name of accountFields) {

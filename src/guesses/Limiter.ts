@@ -6,7 +6,6 @@
  * pass than the limit. An object that looks first and counts later is not a limiter.
  */
 import * as AuthErrors from '../core/AuthError.js'
-import type { AuthError } from '../core/AuthError.js'
 import * as is from '../core/checks.js'
 import { report, type GuessLimitEvent } from '../core/events.js'
 import { checkOptions } from '../core/options.js'
@@ -73,7 +72,7 @@ interface Counting<A> {
   readonly isOpen?: boolean
   /** Runs if nothing was too many. It must not throw. */
   readonly run: (counted: ReadonlyArray<Counted>) => A | Promise<A>
-  readonly refuse: (failure: AuthError, counted: Counted) => A
+  readonly refuse: (failure: AuthErrors.AuthError, counted: Counted) => A
 }
 
 /** @internal Counts under each limiter, then runs. If one refuses, what was counted is taken back, and there is a record. */
@@ -116,14 +115,14 @@ const consume = <A>(count: Count, next: (counted: Counted) => A | Promise<A>): P
     const asked = points === undefined ? limiter.consume(key) : limiter.consume(key, points)
     return Promise.resolve(asked).then(
       (answer) => next({ _tag: 'Counted', count, answer, until: start + (timeLeft(answer) ?? Infinity) }),
-      (reason: unknown) => next(refusedBy(count, start, reason)),
+      (reason: unknown) => next(consumeRefused(count, start, reason)),
     )
   } catch (error) {
-    return Promise.resolve(next(refusedBy(count, start, error)))
+    return Promise.resolve(next(consumeRefused(count, start, error)))
   }
 }
 
-const refusedBy = (count: Count, start: number, reason: unknown): Counted => {
+const consumeRefused = (count: Count, start: number, reason: unknown): Counted => {
   if (!isTooMany(reason)) return { _tag: 'Failed', count }
   const { limiter, points } = count
   // A refused guess that was counted is taken back. Otherwise good requests in parallel would use the limit up. A

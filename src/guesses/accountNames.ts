@@ -31,10 +31,8 @@ const ofAnyScript = (name: string): string =>
     .slice(0, MAX_NAME_LENGTH)
     .trim()
 
-/**
- * The letters and marks of a name (NFKD). Unicode sorts the marks in a row one by one, which takes a time that grows with the square of
- * their number. So a row is interrupted after 30 marks, as in stream-safe text (UAX #15 §13), by a character that does not count.
- */
+// The letters and marks of a name (NFKD). Unicode sorts the marks in a row one by one, which takes a time that grows with the square of
+// their number. So a row is interrupted after 30 marks, as in stream-safe text (UAX #15 §13), by a character that does not count.
 const decomposed = (name: string): string => name.replace(marks, '$&\u034f').normalize('NFKD')
 
 // Also the voiced marks of half-width katakana, which NFKD makes marks of

@@ -18,6 +18,7 @@
  *
  * Law (spec/guesses/throttled.law.spec.ts): of any number of guesses in parallel, no more than the limit reach the hook.
  */
+import { unlessThrown } from '../core/data.js'
 import { isDeepStrictEqual } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -44,11 +45,9 @@ interface PendingGuess {
   readonly counted: Counted
 }
 
-/**
- * The guesses of a decision. In a list, several kinds may read one credential, such as two that read Basic. One request is one guess for
- * each credential; if any kind accepts it, it is none. Otherwise users whom only the second kind knows would use up the limit by
- * signing in.
- */
+// The guesses of a decision. In a list, several kinds may read one credential, such as two that read Basic. One request is one guess for
+// each credential; if any kind accepts it, it is none. Otherwise users whom only the second kind knows would use up the limit by
+// signing in.
 const guesses = new WeakMap<Attempt, ReadonlyArray<PendingGuess>>()
 
 const keepCounted = ({ whole }: Attempt, sent: unknown, all: ReadonlyArray<Counted>): void => {
@@ -84,12 +83,8 @@ const giveBack = ({ whole }: Attempt, sent: unknown): void => {
 const isSameSent = (one: unknown, other: unknown): boolean => {
   if (one === other) return true
   if (typeof one !== 'object') return false
-  try {
-    return isDeepStrictEqual(one, other)
-  } catch {
-    // a body can be nested deeper than can be compared
-    return false
-  }
+  // a body can be nested deeper than can be compared
+  return unlessThrown(() => isDeepStrictEqual(one, other)) === true
 }
 
 /** Puts `around` around each credential. Throws a TypeError if one cannot be seen. Conditions and lists stay outside. */

@@ -187,10 +187,8 @@ export const providersOf = (given: unknown, common: SharedTerms): Providers => {
   return { find: (iss) => all.get(iss), isCurrent: () => true, known: [...all.values()] }
 }
 
-/**
- * Providers that the application finds, such as one for each tenant. The last thousand are kept for `keys.maxAge`, so a tenant that
- * is removed is refused after that time. Those with one `jwksUri` share its keys. Unknown ones are never fetched.
- */
+// Providers that the application finds, such as one for each tenant. The last thousand are kept for `keys.maxAge`, so a tenant that
+// is removed is refused after that time. Those with one `jwksUri` share its keys. Unknown ones are never fetched.
 const foundProviders = (find: Function, isOfRequest: boolean, common: SharedTerms): Providers => {
   const { maxAge } = common.policy
   const kept = memory<{ readonly issuer: unknown; readonly provider: Provider }>({

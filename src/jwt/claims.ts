@@ -6,7 +6,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Why } from '../core/AuthError.js'
 import { isFilled, isRecord } from '../core/checks.js'
-import { jsonFields, ownFields } from '../core/data.js'
+import { jsonFields, ownFields, unlessThrown } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
 
 /** The claims that say how the user of a token authenticated (RFC 9068 §2.2.1, RFC 9470 §6). `requireAuthentication` checks them. */
@@ -298,12 +298,8 @@ const canonicalBytes = (part: string): Buffer | undefined => {
 
 // The error of JSON.parse would quote the string
 const objectIn = (text: string): object | undefined => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isRecord(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value: unknown = unlessThrown(() => JSON.parse(text))
+  return isRecord(value) ? value : undefined
 }
 
 /**

@@ -39,10 +39,8 @@ const basicOf = (where: string, client: IntrospectionClient): string => {
   return `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString('base64')}`
 }
 
-/**
- * Asks about a token (RFC 7662 §2.1). Rejects with an Outage for anything but a 200 with a JSON object. The address is the endpoint, or
- * the issuer whose discovery document names it.
- */
+// Asks about a token (RFC 7662 §2.1). Rejects with an Outage for anything but a 200 with a JSON object. The address is the endpoint, or
+// the issuer whose discovery document names it.
 const introspectionAt = (address: string, isEndpoint: boolean, basic: string) => {
   if (isEndpoint) checkAddress('httpIntrospection({ endpoint })', address)
   else checkUrl('httpIntrospection({ issuer })', address)

@@ -95,10 +95,8 @@ export const keyForm = (prefix: string, peppers: ReadonlyArray<KeyObject>) => {
 /** The SHA-256 of a key, in hex. A secret has 130 random bits, so a slow hash would cost time and protect nothing. */
 const sha256Of = (key: string): string => digest(key, 'hex')
 
-/**
- * The digests that a key may be stored under, by its SHA-256: one for each pepper, the newest first. Without a pepper a digest is the
- * SHA-256. With one it is the HMAC of that.
- */
+// The digests that a key may be stored under, by its SHA-256: one for each pepper, the newest first. Without a pepper a digest is the
+// SHA-256. With one it is the HMAC of that.
 const digestsWith = (peppers: ReadonlyArray<KeyObject>) => {
   const [newest, ...older] = peppers
   const seasoned = (sha256: string, pepper: KeyObject): string => mac(pepper, Buffer.from(sha256, 'hex'), 'hex')

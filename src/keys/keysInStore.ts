@@ -167,10 +167,8 @@ const rotated = (record: KeyRecord, { digest: added, prefix, last4, at, until }:
 // A process that sees more keys than these in an interval may write a use twice
 const MAX_TOUCHED = 10_000
 
-/**
- * Notes uses at a time. It calls `write` at most once in an interval for each key, and ignores its failure: the next interval tries again.
- * No request waits for it.
- */
+// Notes uses at a time. It calls `write` at most once in an interval for each key, and ignores its failure: the next interval tries again.
+// No request waits for it.
 const touching = (interval: number | false, write: (found: FoundKey, at: number) => Promise<unknown>) => {
   // needed because requests at the same time all find the same record
   const written = memory<number>({ size: MAX_TOUCHED, maxAge: Infinity, dropsFirst: 'oldest' })

@@ -13,6 +13,7 @@
  * A certificate that was revoked is not recognized: give TLS the list (`crl`), or refuse it in `authenticate`. Browsers send
  * certificates by themselves, so writes of other sites are refused (CSRF).
  */
+import { unlessThrown } from '../core/data.js'
 import { X509Certificate } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -79,9 +80,9 @@ export type ClientCertificateOptions<R> = ReadFrom<R> &
 
 const checks = {
   from: is.unchecked,
-  // `acceptingOf` checks these
+  // `authoritiesIn` checks them
   authorities: is.unchecked,
-  fingerprints: is.unchecked,
+  fingerprints: is.maybe((where, value) => fingerprintList(where, value)),
   authenticate: is.maybe(is.hook(2)),
   ...kindChecks,
 }
@@ -183,15 +184,14 @@ interface Accepting {
 
 const digits = (fingerprint: string): string => fingerprint.replaceAll(':', '').toLowerCase()
 
-const pinned = (given: unknown): Accepting => {
-  const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : []
-  const isFingerprint = (one: unknown): one is string => typeof one === 'string' && /^[0-9a-f]{64}$/.test(digits(one))
-  if (list.length === 0 || !list.every(isFingerprint)) {
-    throw new TypeError(
-      `${caller}({ fingerprints }) must be an array of SHA-256 fingerprints, each of 64 hexadecimal digits`,
-    )
-  }
-  const accepted = new Set(list.map(digits))
+const fingerprintList = is.listOf(
+  (one) => typeof one === 'string' && /^[0-9a-f]{64}$/.test(digits(one)),
+  'must be an array of SHA-256 fingerprints, each of 64 hexadecimal digits',
+  1,
+)
+
+const pinned = (fingerprints: ReadonlyArray<string>): Accepting => {
+  const accepted = new Set(fingerprints.map(digits))
   return {
     isAccepted: ({ fingerprint256 }) => accepted.has(digits(fingerprint256)),
     words: `with fingerprint ${[...accepted].sort().map(shortFingerprint).join(' ')}`,
@@ -240,20 +240,12 @@ const authoritiesIn = (given: unknown): ReadonlyArray<X509Certificate> => {
   if (list.length === 0) throw new TypeError(wrong)
   return list.map((one) => {
     if (typeof one !== 'string' || one.split('-----BEGIN ').length !== 2) throw new TypeError(wrong)
-    const authority = parsedCertificate(one)
+    const authority = unlessThrown(() => new X509Certificate(one))
     if (authority === undefined) throw new TypeError(wrong)
     if (!authority.ca)
       throw new TypeError(`${caller}({ authorities }): a certificate in it does not belong to a certificate authority`)
     return authority
   })
-}
-
-const parsedCertificate = (text: string): X509Certificate | undefined => {
-  try {
-    return new X509Certificate(text)
-  } catch {
-    return undefined
-  }
 }
 
 // --- where a certificate comes from
@@ -345,15 +337,13 @@ const pem = /^-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE
 const certificateIn = (sent: unknown): X509Certificate | undefined => {
   if (sent instanceof X509Certificate) return sent
   if (typeof sent !== 'string' || sent.length > MAX_CERTIFICATE_LENGTH) return undefined
-  try {
+  // no percent escapes, or no certificate
+  return unlessThrown(() => {
     const encoded = byteSequence.exec(sent)?.[1] ?? pem.exec(decodeURIComponent(sent))?.[1]?.replace(/\s/g, '')
     if (encoded === undefined) return undefined
     const bytes = Buffer.from(encoded, 'base64')
     const certificate = new X509Certificate(bytes)
     // nothing after it
     return certificate.raw.equals(bytes) ? certificate : undefined
-  } catch {
-    // no percent escapes, or no certificate
-    return undefined
-  }
+  })
 }

@@ -20,10 +20,8 @@ import { checkOptions, declareFactories, token, type Check, type Checks } from '
 // What this module, the application's realm or `requireScopes` writes
 const reservedParameters = ['realm', 'scope', 'error', 'error_description', 'error_uri']
 
-/**
- * Checks further parameters of a challenge. Throws a TypeError for a value that does not fit a header, and for a
- * parameter that the library writes itself.
- */
+// Checks further parameters of a challenge. Throws a TypeError for a value that does not fit a header, and for a
+// parameter that the library writes itself.
 const checkChallengeParameters = (where: string, parameters: unknown): void => {
   if (typeof parameters !== 'object' || parameters === null || Array.isArray(parameters)) {
     throw new TypeError(`${where} must be an object of strings, such as { resource_metadata: 'https://...' }`)

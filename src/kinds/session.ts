@@ -19,7 +19,6 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as t from 'io-ts'
 import type { Context, Request } from '../core/Request.js'
 import * as AuthErrors from '../core/AuthError.js'
-import type { AuthError } from '../core/AuthError.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { constantFailure, documented, kindChecks, withChallenges } from '../core/Description.js'
@@ -111,10 +110,10 @@ const cookieScheme: Omit<ApiKeyScheme, 'name'> = {
   description: 'The session of the user who is signed in. Browsers send its cookie by themselves.',
 }
 
-type GivenOptions = SessionKindOptions & RefuseOptions
+type KindSettings = SessionKindOptions & RefuseOptions
 
 // Where the user of a session comes from, by the cookie, and by a token as well
-const sessionKind = (right: SessionRight, users: Users, options: GivenOptions): Authenticator<unknown> => {
+const sessionKind = (right: SessionRight, users: Users, options: KindSettings): Authenticator<unknown> => {
   const byCookie = permittedKind(right, users, options, cookieKind(right, users, options))
   const { bearer } = users
   if (bearer === undefined) return byCookie
@@ -140,7 +139,7 @@ const tokenSchemeFor = (request?: Request) => {
 const cookieKind = (
   { name: factory, demands: right }: SessionRight,
   users: Users,
-  options: GivenOptions,
+  options: KindSettings,
 ): Authenticator<unknown> => {
   const { realm, proof } = options
   const demands = demandsOf(right, proof)
@@ -182,7 +181,7 @@ const cookieKind = (
 const permittedKind = (
   { name: factory, demands: right, holds }: SessionRight,
   users: Users,
-  { refuse, proof }: GivenOptions,
+  { refuse, proof }: KindSettings,
   session: Authenticator<unknown>,
 ): Authenticator<unknown> => {
   const { needsUsername } = users
@@ -216,7 +215,7 @@ const permittedKind = (
   return pipe(user, authorize(ofThisPackage(hasRight), { name: right ?? factory }))
 }
 
-const isBare = ({ _tag, why, detail, code }: AuthError): boolean =>
+const isBare = ({ _tag, why, detail, code }: AuthErrors.AuthError): boolean =>
   _tag === 'invalid' && (why ?? detail ?? code) === undefined
 
 // The users of the application: kinds without a `loadUser` let in the same ones

@@ -51,11 +51,11 @@ const MAX_BCRYPT = 16
 // In KiB. Hashes that need more are verified one at a time
 const LARGE = 2 ** 17
 
-const isWithin = (value: number, [least, most]: readonly [number, number]): boolean => value >= least && value <= most
+const inRange = (value: number, [least, most]: readonly [number, number]): boolean => value >= least && value <= most
 
 const saltAndKey = (salt: string | undefined, key: string | undefined): Derived | undefined => {
   const [own, other] = [Buffer.from(salt ?? '', 'base64'), Buffer.from(key ?? '', 'base64')]
-  return isWithin(own.length, SALT) && isWithin(other.length, KEY) ? { salt: own, key: other } : undefined
+  return inRange(own.length, SALT) && inRange(other.length, KEY) ? { salt: own, key: other } : undefined
 }
 
 /** Reads a stored password; `undefined` for any other string. Never throws. */
@@ -65,7 +65,7 @@ export const parse = (text: string): StoredPassword | undefined => {
   if (argon !== null) {
     const [m, t, p] = argon.slice(1, 4).map(Number) as [number, number, number]
     const rest = saltAndKey(argon[4], argon[5])
-    const isSound = isWithin(p, [1, 64]) && isWithin(m, [8 * p, MAX_MEMORY]) && isWithin(m * t, [m, MAX_ARGON2_WORK])
+    const isSound = inRange(p, [1, 64]) && inRange(m, [8 * p, MAX_MEMORY]) && inRange(m * t, [m, MAX_ARGON2_WORK])
     return rest !== undefined && isSound ? { _tag: 'argon2id', cost: { m, t, p }, ...rest } : undefined
   }
   const s = scryptForm.exec(text)
@@ -73,11 +73,11 @@ export const parse = (text: string): StoredPassword | undefined => {
     const [ln, r, p] = s.slice(1, 4).map(Number) as [number, number, number]
     const rest = saltAndKey(s[4], s[5])
     const isSound =
-      isWithin(ln, [1, MAX_LN]) && isWithin(r, [1, 32]) && isWithin(p, [1, 64]) && 2 ** ln * r * p <= MAX_SCRYPT_WORK
+      inRange(ln, [1, MAX_LN]) && inRange(r, [1, 32]) && inRange(p, [1, 64]) && 2 ** ln * r * p <= MAX_SCRYPT_WORK
     return rest !== undefined && isSound ? { _tag: 'scrypt', cost: { ln, r, p }, ...rest } : undefined
   }
   const b = bcrypt.exec(text)
-  return b !== null && isWithin(Number(b[1]), [4, MAX_BCRYPT]) ? { _tag: 'bcrypt', text } : undefined
+  return b !== null && inRange(Number(b[1]), [4, MAX_BCRYPT]) ? { _tag: 'bcrypt', text } : undefined
 }
 
 /** The algorithm and the costs: stored passwords of the same work have the same. */

@@ -116,10 +116,8 @@ const isPassword = (password: unknown): password is string =>
 /** A password as it is hashed: in the normal form C, with plain blanks; some keyboards make another one (RFC 8265 §4.2.2). */
 export const normalForm = (password: string): string => password.normalize('NFC').replace(/\p{Zs}/gu, ' ')
 
-/**
- * The bytes of a password: of its normal form, and after it those of other forms, which an older hash may have been made of. A browser
- * may send `é` as one character or as two. Empty if it is no password.
- */
+// The bytes of a password: of its normal form, and after it those of other forms, which an older hash may have been made of. A browser
+// may send `é` as one character or as two. Empty if it is no password.
 const unicodeForms = (password: unknown): ReadonlyArray<Buffer> => {
   if (!isPassword(password)) return []
   const composed = passwordBytes(normalForm(password))
@@ -261,10 +259,8 @@ const matches = async (stored: StoredPassword, password: Buffer): Promise<boolea
 // `parse` bounds the costs, and an application has few kinds of hashes
 const MAX_KINDS = 100
 
-/**
- * Begins to measure work, in milliseconds: its time, or the processor time of this process if that is less. On a busy machine most of
- * the time is a wait for the processor, and each kind of hash would wait for another time.
- */
+// Begins to measure work, in milliseconds: its time, or the processor time of this process if that is less. On a busy machine most of
+// the time is a wait for the processor, and each kind of hash would wait for another time.
 const stopwatch = (): (() => number) => {
   const [begun, used] = [performance.now(), process.cpuUsage()]
   return () => {

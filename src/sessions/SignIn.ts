@@ -9,7 +9,6 @@
  */
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
-import type { AuthError } from '../core/AuthError.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
 import { deepFreeze, isInstance, ownFields, type ErrorCode } from '../core/data.js'
 import { fromNow, memory } from '../core/memory.js'
@@ -419,12 +418,12 @@ export const sessionDigest = ({ request }: WithRequest): SessionDigest | undefin
 export class SignInRefused extends Error {
   override readonly name = 'SignInRefused'
   readonly code = 'ERR_SIGN_IN_REFUSED' satisfies ErrorCode
-  readonly failure: AuthError
+  readonly failure: AuthErrors.AuthError
   /** @internal Also an error of another copy of this package, such as that of `require` beside that of `import`. */
   static override [Symbol.hasInstance](u: unknown): boolean {
     return isInstance(this, SignInRefused, u, 'ERR_SIGN_IN_REFUSED')
   }
-  constructor(failure: AuthError, options?: { readonly cause?: unknown }) {
+  constructor(failure: AuthErrors.AuthError, options?: { readonly cause?: unknown }) {
     super(`the session could not be changed: ${failure._tag}`, options)
     this.failure = failure
   }

@@ -143,10 +143,8 @@ const saved = async (ctx: Context, session: RequestSession, koaSession: KoaSessi
 const lostSession =
   'sessions: what the handler wrote into ctx.session is lost, because it had sent the head already, and the browser has no session yet; write into ctx.session before the head is sent'
 
-/**
- * Gives the browser the cookie of a session that must be saved, when a handler sends the head by itself (`ctx.respond = false`,
- * `flushHeaders`). The session is saved when the request ends.
- */
+// Gives the browser the cookie of a session that must be saved, when a handler sends the head by itself (`ctx.respond = false`,
+// `flushHeaders`). The session is saved when the request ends.
 const giveAtHead = (ctx: Context, session: RequestSession, status: number, options: Saving): void => {
   const now = session.sessionOf(ctx)
   const { koaSession, stored } = session

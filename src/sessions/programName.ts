@@ -7,7 +7,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import * as is from '../core/checks.js'
-import { jsonFields } from '../core/data.js'
+import { jsonFields, unlessThrown } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
 
 const packageNameAt = (folder: string): string | undefined => {
@@ -18,13 +18,8 @@ const packageNameAt = (folder: string): string | undefined => {
 }
 
 const packageNameIn = (file: string): string | undefined => {
-  try {
-    const { name } = jsonFields(readFileSync(file, 'utf8')) ?? {}
-    return is.isFilled(name) && name.trim() !== '' ? name : undefined
-  } catch {
-    // there is no package.json that can be read
-    return undefined
-  }
+  const { name } = jsonFields(unlessThrown(() => readFileSync(file, 'utf8')) ?? '') ?? {}
+  return is.isFilled(name) && name.trim() !== '' ? name : undefined
 }
 
 /** The name of the program's package, else of the working directory's, else `''`. */

@@ -185,10 +185,8 @@ const answerPage = (ctx: Context, kind: string, { answer = [], path }: KindForm,
 // Servers and proxies refuse a longer request line
 const MAX_PAGE_ADDRESS = 7000
 
-/**
- * Shows the page that asks for the answer. After a form that a GET of the same address has shown, it has an address of its own there, so
- * that back and forward ask for nothing to be sent again. The address is good in this browser alone.
- */
+// Shows the page that asks for the answer. After a form that a GET of the same address has shown, it has an address of its own there, so
+// that back and forward ask for nothing to be sent again. The address is good in this browser alone.
 const showAnswer = (
   ctx: Context,
   { host, ceremonies }: Application,

@@ -9,7 +9,6 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from '../core/AuthError.js'
-import type { AuthError } from '../core/AuthError.js'
 import type { UnfinishedReason } from '../core/UnfinishedReason.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
 import { counting } from '../guesses/Guess.js'
@@ -139,7 +138,7 @@ export interface Ceremonies {
     finishing: FinishRequest<P>,
   ) => Promise<Result<Ended>>
   /** Reports a failure that was found before the ceremony was looked at. */
-  readonly refused: (kind: string, step: 'begin' | 'finish', failure: AuthError) => void
+  readonly refused: (kind: string, step: 'begin' | 'finish', failure: AuthErrors.AuthError) => void
   /** What the handle of a kind keeps that any browser may open. */
   readonly keptIn: (kind: BoundKind, handle: string) => unknown
   /** Encrypts a string for one browser, so that only the application reads it. */

@@ -1,6 +1,5 @@
 /** What becomes of the ceremonies of an application, as records (`on('ceremony')` of `koa-with-auth/events`). */
 import * as AuthErrors from '../core/AuthError.js'
-import type { AuthError } from '../core/AuthError.js'
 import { ceremonyDigest, report, userDigest, type CeremonyEvent } from '../core/events.js'
 import type { Intent } from './Kind.js'
 
@@ -12,7 +11,7 @@ export interface KnownCeremony {
 }
 
 // The failure of an answer that came again: `unknown` for the client, and `used` in the record. Compared by identity
-export const usedBefore: AuthError = AuthErrors.unfinished('unknown')
+export const usedBefore: AuthErrors.AuthError = AuthErrors.unfinished('unknown')
 
 export const ceremonyReports = (application: string) => {
   const aboutUser = ({ intent, subject }: KnownCeremony) => ({
@@ -32,7 +31,7 @@ export const ceremonyReports = (application: string) => {
   return {
     begun: made('begun'),
     finished: made('finished'),
-    refused: (kind: string, step: 'begin' | 'finish', failure: AuthError, about?: KnownCeremony): void =>
+    refused: (kind: string, step: 'begin' | 'finish', failure: AuthErrors.AuthError, about?: KnownCeremony): void =>
       report('ceremony')((): CeremonyEvent => {
         const reason = failure === usedBefore ? 'used' : failure.reason
         return {

@@ -1,7 +1,6 @@
 /** Counts guesses that no kind and no form counts, such as at a password that is asked once more. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from '../core/AuthError.js'
-import type { AuthError } from '../core/AuthError.js'
 import { failureOf, type Result } from '../core/Result.js'
 import { clientAddress } from '../guesses/addresses.js'
 import { counting } from '../guesses/Guess.js'
@@ -10,7 +9,7 @@ import { memoryLimiter } from '../guesses/memoryLimiter.js'
 import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
 
 const MINUTES = 60
-const DAY = 24 * 60 * MINUTES
+const DAY_SECONDS = 24 * 60 * MINUTES
 
 /**
  * What counts without a `limiter`, in the memory of this process: ten guesses at an account from an address in 15 minutes, and a hundred
@@ -18,7 +17,7 @@ const DAY = 24 * 60 * MINUTES
  */
 export const usualLimiters = (): Limiters => ({
   accountAndAddress: memoryLimiter(10, 15 * MINUTES),
-  account: memoryLimiter(100, DAY),
+  account: memoryLimiter(100, DAY_SECONDS),
 })
 
 /**
@@ -53,7 +52,7 @@ export const countFailures = (limiter: Limiter | Limiters = usualLimiters()) => 
 }
 
 /** What is thrown for a failure: the exception of a hook as it was, otherwise `SignInRefused`. */
-export const thrownFor = (failure: AuthError): unknown =>
+export const thrownFor = (failure: AuthErrors.AuthError): unknown =>
   failure._tag === 'raised' ? failure.error : new SignInRefused(failure)
 
 /** An exception is a failure: of a store an outage, of `logIn` what it refused. It is no wrong guess. */

@@ -239,10 +239,8 @@ export interface LinkMail {
 type GoodAnswer = boolean | NewPassword
 
 interface LinkAsked {
-  /**
-   * For `emailVerification`, the identifier of the user who was signed in when it began, so that a new address is verified for that
-   * account: `{ id: subject, stamp }`. Otherwise `undefined`.
-   */
+  // For `emailVerification`, the identifier of the user who was signed in when it began, so that a new address is verified for that
+  // account: `{ id: subject, stamp }`. Otherwise `undefined`.
   readonly subject: string | undefined
 }
 

@@ -5,7 +5,6 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
-import type { AuthError } from '../core/AuthError.js'
 import { isSafe } from '../core/CrossOrigin.js'
 import { errorInWords, stating } from '../core/data.js'
 import { fromAnswer, type Result } from '../core/Result.js'
@@ -174,7 +173,7 @@ const passwordHandler =
     if (isSafe(ctx.method)) {
       return respondPage(ctx, answerShown(ctx, application) ?? { ...formNow(self, ctx), step: 'begin' })
     }
-    const refuse = (failure: AuthError, body?: Incoming['body']): Promise<void> => {
+    const refuse = (failure: AuthErrors.AuthError, body?: Incoming['body']): Promise<void> => {
       application.ceremonies.refused('password', 'finish', failure)
       return respondUnfinished(ctx, failure, as === 'bearer' ? undefined : formNow(self, ctx, body))
     }

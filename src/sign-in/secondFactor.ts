@@ -314,9 +314,9 @@ const inAllProcesses = async <A>(
   const first = randomInt(MAX_WRONG_CODES)
   const placeAt = (at: number) => `wrong codes of ${user}.${(first + at) % MAX_WRONG_CODES}`
   let at = 0
-  while (!(await ids.use(placeAt(at), DAY * 1000))) {
+  while (!(await ids.use(placeAt(at), DAY_SECONDS * 1000))) {
     at++
-    if (at === MAX_WRONG_CODES) return E.left(AuthErrors.throttled(DAY))
+    if (at === MAX_WRONG_CODES) return E.left(AuthErrors.throttled(DAY_SECONDS))
   }
   const result = await caught(run)
   // if the store fails now, it stays counted
@@ -328,7 +328,7 @@ const CODE_TRIES = 5
 
 // NIST SP 800-63B §3.2.2: at most 100 wrong ones in a row for an account. In seconds
 const MAX_WRONG_CODES = 100
-const DAY = 86_400
+const DAY_SECONDS = 86_400
 
 /**
  * A kind whose answer is a code of a second factor; its name has the factors, so what it begins is finished by no others.
@@ -354,7 +354,7 @@ export const secondFactor = (options: SecondFactorOptions): SecondFactor => {
   const self: Codes = {
     factors,
     count: counting(limiter, 'secondFactor'),
-    ofAccount: counting(memoryLimiter(MAX_WRONG_CODES, DAY), 'secondFactor'),
+    ofAccount: counting(memoryLimiter(MAX_WRONG_CODES, DAY_SECONDS), 'secondFactor'),
   }
   const isNumeric = factors.every((factor) => factor.isNumeric === true)
   return {

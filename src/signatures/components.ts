@@ -12,6 +12,7 @@
  * | a field; with `;bs`; with `;key="a"`; with `;sf`                 | its lines; as bytes; a member; as parsed    |
  * | `@status`, `;req`, `;tr`, and everything else                    | refused                                     |
  */
+import { unlessThrown } from '../core/data.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from '../core/Request.js'
 import {
@@ -82,7 +83,7 @@ export const readingsOf = (request: Request, origin: PublicOrigin): Readings => 
     target,
     parameters: memoized(() => parametersIn(target()['@query'] ?? '')),
     lines,
-    members: memoizedEach((name) => ifCertain(() => parseDictionary((lines(name) ?? []).join(', ')))),
+    members: memoizedEach((name) => unlessThrown(() => parseDictionary((lines(name) ?? []).join(', ')))),
   }
 }
 
@@ -108,7 +109,9 @@ export const signatureBase = (readings: Readings, input: InnerList): string | un
   for (const item of input[0]) {
     const [given, parameters] = item
     const name = String(given)
-    const value = name.startsWith('@') ? derivedPart(readings, name, parameters) : fieldOf(readings, name, parameters)
+    const value = name.startsWith('@')
+      ? derivedPart(readings, name, parameters)
+      : valueOfField(readings, name, parameters)
     // A line break would be another component
     if (value === undefined || !/^[\t\x20-\x7e]*$/.test(value)) return undefined
     lines.push(`${serializeItem(item)}: ${value}`)
@@ -173,19 +176,11 @@ const percentEncoded = (text: string): string =>
 
 // Fields that are dictionaries. To write a field again as it was parsed, its type must be known
 const dictionaries: ReadonlySet<string> = new Set([
-  'accept-signature',
-  'cache-status',
-  'content-digest',
-  'priority',
-  'repr-digest',
-  'signature',
-  'signature-agent',
-  'signature-input',
-  'want-content-digest',
-  'want-repr-digest',
+  ...['accept-signature', 'cache-status', 'content-digest', 'priority', 'repr-digest', 'signature', 'signature-agent'],
+  ...['signature-input', 'want-content-digest', 'want-repr-digest'],
 ])
 
-const fieldOf = ({ lines, members }: Readings, name: string, parameters: Parameters): string | undefined => {
+const valueOfField = ({ lines, members }: Readings, name: string, parameters: Parameters): string | undefined => {
   const found = lines(name)
   if (found === undefined) return undefined
   if (parameters.size === 0) return found.join(', ')
@@ -195,18 +190,10 @@ const fieldOf = ({ lines, members }: Readings, name: string, parameters: Paramet
     return found.map((one) => `:${Buffer.from(one, 'latin1').toString('base64')}:`).join(', ')
   const dictionary = dictionaries.has(name) ? members(name) : undefined
   if (dictionary === undefined) return undefined
-  if (flag === 'sf' && value === true) return ifCertain(() => serializeDictionary(dictionary))
+  if (flag === 'sf' && value === true) return unlessThrown(() => serializeDictionary(dictionary))
   const member = flag === 'key' && typeof value === 'string' ? dictionary.get(value) : undefined
-  return member && ifCertain(() => (isInnerList(member) ? serializeInnerList(member) : serializeItem(member)))
+  return member && unlessThrown(() => (isInnerList(member) ? serializeInnerList(member) : serializeItem(member)))
 }
 
 // RFC 9421 §2.1: a line that was folded is one line
 const unfolded = (line: string): string => line.split(/\r?\n/).map(withoutBlanks).join(' ')
-
-const ifCertain = <A>(read: () => A): A | undefined => {
-  try {
-    return read()
-  } catch {
-    return undefined
-  }
-}

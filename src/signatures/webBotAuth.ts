@@ -4,6 +4,7 @@
  *
  * It says who sent a request, never for whom: combine it with a token by `allOf` if the request acts for a user.
  */
+import { unlessThrown } from '../core/data.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from '../core/Request.js'
 import { isInnerList, parseItem } from 'structured-headers'
@@ -80,12 +81,8 @@ const agentOf = ({ lines, members }: Readings, { input, label }: Candidate): str
 }
 
 const structuredString = (text: string): unknown => {
-  try {
-    const [value, flags] = parseItem(text)
-    return flags.size === 0 ? value : undefined
-  } catch {
-    return undefined
-  }
+  const [value, flags] = unlessThrown(() => parseItem(text)) ?? []
+  return flags?.size === 0 ? value : undefined
 }
 
 /**

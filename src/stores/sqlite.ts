@@ -308,10 +308,8 @@ class SqliteConnection {
 // `roundMs`: how long one wait checks whether the lock is gone
 const retryLimits = { giveUpAfterMs: 1500, roundMs: 100, leastPauseMs: 1, furtherPauseMs: 8 }
 
-/**
- * Asks a connection again while the file is locked. After 1.5 seconds it is an outage, and rejects with the failure. All callers share
- * one wait.
- */
+// Asks a connection again while the file is locked. After 1.5 seconds it is an outage, and rejects with the failure. All callers share
+// one wait.
 const retrying = (connection: SqliteConnection) => {
   // Locks of SQLite are unfair: a process that asks seldom starves beside one that writes without a pause
   const round = async (): Promise<void> => {

@@ -59,7 +59,7 @@ const clientChecks: Checks<Client> = {
 }
 
 /** Checks a client, and says how it authenticates. Throws a TypeError for one that cannot. */
-export const clientOf = (where: string, given: unknown) => {
+export const registeredClient = (where: string, given: unknown) => {
   // Safe: `checkOptions` refuses anything but an object with these members
   const { id, secret, key, authentication } = checkOptions(where, given as Client, clientChecks)
   if (secret !== undefined && key !== undefined) {
@@ -79,7 +79,7 @@ export const clientOf = (where: string, given: unknown) => {
   return { id, secret, isPublic: method === 'none', auth: () => clientAuthOf(method, secret, key) }
 }
 
-export type Registered = ReturnType<typeof clientOf>
+export type Registered = ReturnType<typeof registeredClient>
 
 const clientAuthOf = (method: ClientAuthentication, secret: Client['secret'], key: Client['key']): ClientAuth => {
   const { ClientSecretBasic, ClientSecretPost, None, PrivateKeyJwt } = openidClient()
@@ -207,19 +207,8 @@ export const authorizationQuestions = ({ prompt, loginHint, maxAge, acrValues }:
 
 /** The parameters that belong to the protocol. The security of a sign-in depends on them. */
 const protocolParameters: ReadonlySet<string> = new Set([
-  'client_id',
-  'redirect_uri',
-  'response_type',
-  'response_mode',
-  'scope',
-  'display',
-  'state',
-  'nonce',
-  'code_challenge',
-  'code_challenge_method',
-  'request',
-  'request_uri',
-  'registration',
+  ...['client_id', 'redirect_uri', 'response_type', 'response_mode', 'scope', 'display', 'state', 'nonce'],
+  ...['code_challenge', 'code_challenge_method', 'request', 'request_uri', 'registration'],
   ...Object.keys(authorizationQuestions({ prompt: 'none', loginHint: 'a', maxAge: 0, acrValues: ['a'] }).parameters),
 ])
 

@@ -130,9 +130,7 @@ export const keepGrant = async (self: Grants, place: GrantPlace, tokens: Tokens)
   throw new UnavailableError('the store refuses a grant')
 }
 
-/**
- * Ends a grant. Rejects in an outage. The key is free at once, for the next sign-in; a write of the text that was there before fails.
- */
+// Ends a grant. Rejects in an outage. The key is free at once, for the next sign-in; a write of the text that was there before fails.
 const endGrant = async ({ store }: Grants, key: string): Promise<void> => {
   await store.update(key, ENDED, 1)
 }

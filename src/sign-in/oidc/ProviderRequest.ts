@@ -60,10 +60,8 @@ type Trusts = (url: string) => boolean
 // Scopes as an array
 const scopeText = (value: unknown): unknown => (Array.isArray(value) ? value.join(' ') : value)
 
-/**
- * An answer with tokens as RFC 6749 §5.1 demands it, of what providers answer: no `token_type`, an array of scopes, `null` or an empty
- * string for a missing member, and a lifetime that cannot be believed. Then the tokens are good all the same, and end when the resource refuses them.
- */
+// An answer with tokens as RFC 6749 §5.1 demands it, of what providers answer: no `token_type`, an array of scopes, `null` or an empty
+// string for a missing member, and a lifetime that cannot be believed. Then the tokens are good all the same, and end when the resource refuses them.
 const withTokens = ({ expires_in: lasts, token_type: type, scope, ...rest }: Json): Response => {
   const isGood = typeof lasts !== 'object' && Number(lasts) >= 0 && Number.isFinite(Number(lasts))
   const answer = {

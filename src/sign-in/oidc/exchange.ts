@@ -11,7 +11,7 @@ import { checkAddress, checkUrl } from '../../jwt/fetching.js'
 import { expectGone } from '../../koa/gone.js'
 import { acceptedTokenOf } from '../../jwt/tokenKind.js'
 import { contextOf, type WithRequest } from '../../sessions/SignIn.js'
-import { clientOf, configurationOf, type Client } from './Client.js'
+import { registeredClient, configurationOf, type Client } from './Client.js'
 import { GrantEnded, type Tokens } from './Grant.js'
 import type { OAuth2Kind } from './oauth2.js'
 import type { OidcKind } from './oidc.js'
@@ -70,7 +70,7 @@ const UNSAID = 60_000
 const where = 'exchange(options)'
 
 const endpointClient = (tokenEndpoint: string, client: unknown, timeout: number): TokenClient => {
-  const registered = clientOf('exchange({ client })', client)
+  const registered = registeredClient('exchange({ client })', client)
   const { origin, protocol } = new URL(tokenEndpoint)
   let ready: Configuration | undefined
   const configured = (): Configuration =>

@@ -8,7 +8,15 @@ import * as is from '../../core/checks.js'
 import { checkOptions, declareFactory, token, typeName, type Checks } from '../../core/options.js'
 import { checkAddress, checkUrl, Outage, beforeAbort } from '../../jwt/fetching.js'
 import type { Kind } from '../Kind.js'
-import { clientOf, configurationOf, HookRaised, SIGN_IN_MS, providerChecks, readResponse, Rejected } from './Client.js'
+import {
+  registeredClient,
+  configurationOf,
+  HookRaised,
+  SIGN_IN_MS,
+  providerChecks,
+  readResponse,
+  Rejected,
+} from './Client.js'
 import type { AuthorizationResponse, ProviderOptions, Registered } from './Client.js'
 import { openidClientLoaded } from './openidClient.js'
 import { withAnswer, rejected } from './ProviderAnswer.js'
@@ -97,7 +105,7 @@ const MAX_SUBJECT = 255
 export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
   const given = checkOptions('oauth2', options, checks)
   const { name, issuer, callback, scope = [], lifetime = SIGN_IN_MS } = given
-  const client = clientOf('oauth2({ client })', given.client)
+  const client = registeredClient('oauth2({ client })', given.client)
   if (given.pkce === false && client.isPublic) {
     throw new TypeError(
       'oauth2({ pkce: false }) needs a client with a secret or a key; without PKCE, only these protect the code',

@@ -8,7 +8,7 @@ import { checkSecret } from '../../jwt/signature.js'
 import type { Kind } from '../Kind.js'
 import {
   askingChecks,
-  clientOf,
+  registeredClient,
   SIGN_IN_MS,
   providerChecks,
   authorizationQuestions,
@@ -115,7 +115,7 @@ export const oidc = (options: OidcOptions): OidcKind => {
   if (!scope.includes('openid')) {
     throw new TypeError("oidc({ scope }) must include 'openid'; without it there is no ID token, see oauth2")
   }
-  const client = clientOf('oidc({ client })', given.client)
+  const client = registeredClient('oidc({ client })', given.client)
   checkSources(given, client)
   const { discovery, metadata, idTokenAlgorithm: algorithm } = given
   const policy = keyPolicyOf('oidc({ keys })', given.keys)

@@ -10,10 +10,8 @@ interface TokenSource {
 const outsideResource = (where: string, resource: string): TypeError =>
   new TypeError(`${where}: a token of ${resource} goes there and nowhere else; take fetch itself for another address`)
 
-/**
- * The address of a path or URL at a resource. A path is that of the resource's origin, below the resource's own path. Throws a TypeError
- * for an address that is not at the resource.
- */
+// The address of a path or URL at a resource. A path is that of the resource's origin, below the resource's own path. Throws a TypeError
+// for an address that is not at the resource.
 const addressAt = (where: string, resource: string, given: unknown): URL => {
   const base = new URL(resource)
   const below = base.pathname.replace(/\/$/, '')

@@ -129,7 +129,7 @@ type Checked =
   | { readonly _tag: 'Counter'; readonly received: number }
 
 // The library throws for almost everything that is wrong, also by accident
-const unlessThrown = async <A>(check: () => Promise<A | undefined>): Promise<A | undefined> => {
+const unlessRejected = async <A>(check: () => Promise<A | undefined>): Promise<A | undefined> => {
   try {
     return await check()
   } catch {
@@ -190,7 +190,7 @@ export const checkRegistration = (
   answer: Registration,
   conditional = false,
 ): Promise<NewPasskey | undefined> =>
-  unlessThrown(async () => {
+  unlessRejected(async () => {
     if (!isFramedWell(party, answer)) return undefined
     const { id, clientDataJSON, attestationObject } = answer
     const { verified, registrationInfo } = await verifyRegistrationResponse({
@@ -225,7 +225,7 @@ export const checkAssertion = async (
   record: PasskeyRecord | undefined,
 ): Promise<Checked> => {
   const { id, clientDataJSON, authenticatorData, signature, userHandle } = answer
-  const info = await unlessThrown(async () => {
+  const info = await unlessRejected(async () => {
     const publicKey = Uint8Array.from(Buffer.from(record?.publicKey ?? decoy, 'base64url'))
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
       ...expectations(party, challenge, id, { clientDataJSON, authenticatorData, signature, userHandle }),

@@ -126,30 +126,30 @@ export const checkPasskeysOptions = <U>(options: PasskeysOptions<U>) => {
 
 // --- what the routes read and answer: parts of Operation Objects for `operation({ ... })`
 
-type JsonSchema = OpenAPIV3_1.SchemaObject
+type BodySchema = OpenAPIV3_1.SchemaObject
 type DescribedRoute = Pick<OpenAPIV3_1.OperationObject, 'requestBody' | 'responses'>
 
-const bytesSchema: JsonSchema = {
+const bytesSchema: BodySchema = {
   type: 'string',
   pattern: '^[A-Za-z0-9_-]+$',
   description: 'Base64url without padding.',
 }
-const textList: JsonSchema = { type: 'array', items: { type: 'string' } }
-const type: JsonSchema = { type: 'string', const: 'public-key' }
-const userVerification: JsonSchema = { type: 'string', enum: ['required', 'preferred'] }
-const timeLimit: JsonSchema = { type: 'integer', description: 'In milliseconds.' }
+const textList: BodySchema = { type: 'array', items: { type: 'string' } }
+const type: BodySchema = { type: 'string', const: 'public-key' }
+const userVerification: BodySchema = { type: 'string', enum: ['required', 'preferred'] }
+const timeLimit: BodySchema = { type: 'integer', description: 'In milliseconds.' }
 
 // All properties are required, unless they are among the optional ones
 const object = (
-  properties: Readonly<Record<string, JsonSchema>>,
-  optional: Readonly<Record<string, JsonSchema>> = {},
-): JsonSchema => ({
+  properties: Readonly<Record<string, BodySchema>>,
+  optional: Readonly<Record<string, BodySchema>> = {},
+): BodySchema => ({
   type: 'object',
   properties: { ...properties, ...optional },
   required: Object.keys(properties),
 })
 
-const jsonContent = (description: string, schema: JsonSchema, required?: boolean) => ({
+const jsonContent = (description: string, schema: BodySchema, required?: boolean) => ({
   description,
   ...(required !== undefined && { required }),
   content: { 'application/json': { schema } },
@@ -162,7 +162,7 @@ const refusedResponse = {
   },
 }
 
-const credential = (description: string, response: JsonSchema): JsonSchema => ({
+const credential = (description: string, response: BodySchema): BodySchema => ({
   ...object(
     { id: bytesSchema, rawId: bytesSchema, type, response },
     { authenticatorAttachment: { type: 'string' }, clientExtensionResults: { type: 'object' } },
@@ -212,12 +212,12 @@ const assertionSchema = credential(
   }),
 )
 
-const beginRoute = (description: string, options: JsonSchema): DescribedRoute => ({
+const beginRoute = (description: string, options: BodySchema): DescribedRoute => ({
   requestBody: jsonContent('Where to go afterwards', returnTo, false),
   responses: { 200: jsonContent(description, options) },
 })
 
-const finishRoute = (description: string, answer: JsonSchema): DescribedRoute => ({
+const finishRoute = (description: string, answer: BodySchema): DescribedRoute => ({
   requestBody: jsonContent('The `toJSON()` of the credential', answer, true),
   responses: { 200: jsonContent(description, object({ returnTo: { type: 'string' } })), 400: refusedResponse },
 })

@@ -290,10 +290,8 @@ const creationOptions = (
   attestation: 'none',
 })
 
-/**
- * The options of `navigator.credentials.get`: `PublicKeyCredentialRequestOptionsJSON`, without `allowCredentials`, which would say which
- * names have accounts.
- */
+// The options of `navigator.credentials.get`: `PublicKeyCredentialRequestOptionsJSON`, without `allowCredentials`, which would say which
+// names have accounts.
 const requestOptions = ({ party, lifetime }: ResolvedOptions, challenge: string) => ({
   challenge,
   rpId: party.id,
