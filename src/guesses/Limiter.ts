@@ -5,6 +5,7 @@
  * `consume` adds one and reports whether that was too much, in one step of the store. So of any number of parallel guesses, no more
  * pass than the limit. An object that looks first and counts later is not a limiter.
  */
+import { types } from 'node:util'
 import * as AuthErrors from '../core/AuthError.js'
 import * as is from '../core/checks.js'
 import { report, type GuessLimitEvent } from '../core/events.js'
@@ -135,7 +136,7 @@ const consumeRefused = (count: Count, start: number, reason: unknown): Counted =
 
 // Whether a limiter rejected because of the count. An Error says that it failed
 const isTooMany = (reason: unknown): boolean =>
-  !(reason instanceof Error) || numberIn(reason, 'msBeforeNext') !== undefined
+  !types.isNativeError(reason) || numberIn(reason, 'msBeforeNext') !== undefined
 
 /** @internal Takes back what was counted, while its window lasts. */
 export const takeBack = (counted: Counted): void => {
