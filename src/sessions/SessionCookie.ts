@@ -9,7 +9,6 @@ import type { SetOption } from 'cookies'
 import * as O from 'fp-ts/lib/Option.js'
 import type Koa from 'koa'
 import type { Context, Request } from 'koa'
-import { checkHook, type Check } from '../core/options.js'
 import * as is from '../core/checks.js'
 import { fromNow, memory, type Memory } from '../core/memory.js'
 import { fromCookie, type Sent } from '../core/RequestFields.js'
@@ -17,6 +16,7 @@ import { defaults } from '../core/Settings.js'
 import { derivedOnce, isSigner, keysFix, signedBy } from '../crypto/appKeys.js'
 import { derive, hiding, isMac, macBy } from '../crypto/secrets.js'
 import { additionOf } from '../koa/settings.js'
+import type { Origin } from './Origin.js'
 import { hintFor, type Hint, type Signer } from './SessionRecords.js'
 
 export interface SessionCookie {
@@ -198,34 +198,6 @@ const giveCookie = (self: Sealer, ctx: Context, id: string, signer: Signer | und
 
 const hiddenIn = (sealing: Sealing, id: string, { user, listed = '' }: Signer): string =>
   sealing.hide(`${listed}${USER}${user}`, inApplication(sealing.application, id))
-
-// --- the public origin of an application: it is never put together from what a request sends
-
-/** The public origin of an application; those of several hosts; or what chooses one for a request. */
-export type Origin = string | ReadonlyArray<string> | ((request: Request) => string | undefined)
-
-// A wildcard is no host of the application
-const isPublicOrigin = (value: unknown): value is string =>
-  typeof value === 'string' && /^https?:[^*]+$/.test(value) && URL.canParse(value) && new URL(value).origin === value
-
-export const originLike: Check = (where, value) => {
-  if (typeof value === 'function') return checkHook(where, value, 1)
-  if (isPublicOrigin(value) || (Array.isArray(value) && value.length > 0 && value.every(isPublicOrigin))) return
-  throw new TypeError(
-    `${where} must be the public origin of the application, such as "https://shop.example", an array of such, or a function that chooses one`,
-  )
-}
-
-/** The origin for a request; `undefined` for a host that the application does not know. Throws a TypeError for what is no origin. */
-export const originFor = (origin: Origin, request: Request): string | undefined => {
-  if (typeof origin === 'string') return origin
-  const hostOf = (one: string): boolean => new URL(one).host === request.host.toLowerCase()
-  const found: unknown = typeof origin === 'function' ? origin(request) : origin.find(hostOf)
-  if (found === undefined || isPublicOrigin(found)) return found
-  throw new TypeError(
-    'sessions(app, { origin }) must return a public origin out of a list, such as "https://shop.example", or undefined',
-  )
-}
 
 interface SameSite {
   readonly sameSite: 'lax' | 'strict' | 'none'

@@ -13,7 +13,8 @@ import { memoryStore } from '../stores/memoryStore.js'
 import { storeLike, type Store } from '../stores/Store.js'
 import { bearerLike, bearerOf, type BearerOptions } from './Bearer.js'
 import { textsByLanguage, type Pages, type PageTexts } from './Page.js'
-import { checkSameSite, domainName, sessionCookieOf, warnOfHttp, originLike, type Origin } from './SessionCookie.js'
+import { checkSameSite, domainName, sessionCookieOf, warnOfHttp } from './SessionCookie.js'
+import { originLike, type Origin } from './Origin.js'
 import { programName } from './programName.js'
 
 /** How an application keeps its sessions. All times are in milliseconds. */

@@ -9,7 +9,7 @@ import { digest } from '../crypto/secrets.js'
 import type { Pages, PageTexts } from './Page.js'
 import { entryKey, fieldsIn, stampKey, textAt, type SessionRecords } from './SessionRecords.js'
 import type { GrantKeepers } from './grants.js'
-import type { Origin } from './SessionCookie.js'
+import type { Origin } from './Origin.js'
 import { detailsOf, proofsIn, type ListedSession, type SignIn } from './SignIn.js'
 
 export interface SignInList extends SessionRecords {
