@@ -36,6 +36,11 @@ const mistakes: ReadonlyArray<Row> = [
     options: { loadUser: function* () {} },
     message: /loadUser \}\) is a generator/,
   },
+  {
+    description: 'null for dpop, which would bind no token',
+    options: { bearer: { dpop: null } },
+    message: /bearer: \{ dpop \} \}\) must be an object/,
+  },
   { description: 'an identify that is not a function', options: { identify: 'id' }, message: /identify \}\) must be/ },
   {
     description: 'an identify with two parameters',

@@ -41,8 +41,8 @@ export interface Bearer {
 
 const checks: Checks<BearerOptions> = {
   prefix: is.maybe(is.like(/^(?=.{2,32}$)[a-z][a-z\d]*(?:_[a-z\d]+)*$/, 'must be words such as "acme" or "acme_live"')),
-  // `dpopOf` checks it
-  dpop: is.unchecked,
+  // `dpopOf` checks what is in it
+  dpop: is.maybe(is.record),
 }
 
 export const bearerLike: Check = (where, value) => {
@@ -59,7 +59,8 @@ const PROOF_TOLERANCE = 5
 export const bearerOf = (application: string, given: boolean | BearerOptions | undefined): Bearer | undefined => {
   if (given === undefined || given === false) return undefined
   const { prefix = 'kwa', dpop }: BearerOptions = given === true ? {} : given
-  const made = dpop && dpopOf(dpop, PROOF_TOLERANCE, 'sessions(app, { bearer: { dpop: { ... } } })')
+  const made =
+    dpop === undefined ? undefined : dpopOf(dpop, PROOF_TOLERANCE, 'sessions(app, { bearer: { dpop: { ... } } })')
   return {
     scheme: made === undefined ? 'Bearer' : 'DPoP',
     parameters: made?.parameters ?? {},

@@ -2,7 +2,7 @@
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
 import { hasCode } from './failures.js'
-import { onConflict, type SqlValue } from './sql.js'
+import { onConflict, withoutNul, type SqlValue } from './sql.js'
 import { creating, PRUNED_AT_ONCE, rowsIn, serverStore } from './sqlServer.js'
 import type { Store } from './Store.js'
 
@@ -135,18 +135,12 @@ export const postgresStore = (options: PostgresStoreOptions): Store => {
     rowsOf,
     changed: doneIn,
     pruned: doneIn,
-    written: withoutNul,
+    written: withoutNul('PostgreSQL'),
     missing: MISSING,
     forbidden: FORBIDDEN,
     make: create ? making(query, schema) : undefined,
     command: `npx koa-with-auth sql postgres${schema === undefined ? '' : ` --schema ${schema}`}`,
   })
-}
-
-// The database refuses it; a driver could cut the string there
-const withoutNul = (text: string): string => {
-  if (!text.includes('\0')) return text
-  throw new RangeError('PostgreSQL keeps no NUL in a string')
 }
 
 declareFactory('postgresStore', postgresStore)

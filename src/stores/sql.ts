@@ -81,6 +81,14 @@ export const wellFormed = (text: string): string => {
   throw new RangeError('a store keeps well-formed strings only, and this one has half of a surrogate pair')
 }
 
+/** How a database writes strings that cannot hold a NUL: it or its driver would cut the string there. Throws a RangeError for one. */
+export const withoutNul =
+  (database: string) =>
+  (text: string): string => {
+    if (!text.includes('\0')) return text
+    throw new RangeError(`${database} keeps no NUL in a string`)
+  }
+
 const storedKey = (key: string): string =>
   Buffer.byteLength(wellFormed(key)) <= LONGEST_KEY ? key : `sha256 ${digest(key)}`
 

@@ -1,7 +1,7 @@
 /** A store in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/stores`. */
 import { steadyClock } from '../core/data.js'
 import { declareFactory } from '../core/options.js'
-import { besideWrites, onConflict, sqlStore, type SqlStatements } from './sql.js'
+import { besideWrites, onConflict, sqlStore, withoutNul, type SqlStatements } from './sql.js'
 import { sqliteFile, type Closable, type SqliteOptions } from './sqlite.js'
 import type { Store } from './Store.js'
 
@@ -41,7 +41,7 @@ const prunings = [pruneStatement('auth_texts', 'id'), pruneStatement('auth_membe
 
 /**
  * A store in an SQLite file, by `node:sqlite` from Node 22.13 on, otherwise by `@libsql/client`. Several processes of one machine can
- * share it. Rejects when the file cannot be read or written, stays locked, or was replaced by another one. A power failure can undo the
+ * share it. Rejects when the file cannot be read or written, stays locked, or was replaced by another one. Texts cannot contain NUL. A power failure can undo the
  * last moments, such as a sign-out; the end of a process undoes nothing. Throws a TypeError for options that cannot work.
  *
  * @example
@@ -61,6 +61,7 @@ export const sqliteStore = (options: SqliteOptions): SqliteStore => {
   const overBy = steadyClock()
   const store = sqlStore({
     statements,
+    written: withoutNul('SQLite'),
     read: async (sql, values) =>
       (await file.read(sql.replaceAll(NOW, `?${values.length + 1}`), [...values, Date.now()])).rows,
     change: async (sql, values) => (await file.write(sql.replaceAll(NOW, String(Date.now())), values)) > 0,

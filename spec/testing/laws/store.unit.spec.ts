@@ -121,6 +121,14 @@ const wrong: Readonly<Record<string, readonly [breaks: string, wrong: Wrong]>> =
   'lifetimes are taken for seconds': ['lifetimes', lasting((ms) => ms * 1000)],
   'lifetimes are kept in seconds, and taken for milliseconds': ['lifetimes', lasting((ms) => Math.max(1, ms / 1000))],
   'Infinity is no time at all': ['lifetimes', lasting((ms) => (ms === FOREVER ? 1 : ms))],
+  'Infinity is no time at all where a text is updated': [
+    'lifetimes',
+    (right) => ({ update: (key, text, ms, was) => right.update(key, text, ms === FOREVER ? 1 : ms, was) }),
+  ],
+  'Infinity is no time at all where a key is ended': [
+    'lifetimes',
+    (right) => ({ end: (key, ms) => right.end(key, ms === FOREVER ? 1 : ms) }),
+  ],
   'update keeps the lifetime of before': [
     'lifetimes',
     (right) => {
