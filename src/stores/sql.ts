@@ -89,11 +89,14 @@ export const withoutNul =
     throw new RangeError(`${database} keeps no NUL in a string`)
   }
 
-const storedKey = (key: string): string =>
-  Buffer.byteLength(wellFormed(key)) <= LONGEST_KEY ? key : `sha256 ${digest(key)}`
+// A character has three bytes at most
+const isShort = (text: string, longest: number): boolean =>
+  3 * text.length <= longest || Buffer.byteLength(text) <= longest
+
+const storedKey = (key: string): string => (isShort(wellFormed(key), LONGEST_KEY) ? key : `sha256 ${digest(key)}`)
 
 const storedMember = (member: string): string => {
-  if (Buffer.byteLength(wellFormed(member)) <= LONGEST_MEMBER) return member
+  if (isShort(wellFormed(member), LONGEST_MEMBER)) return member
   throw new RangeError(`a member has at most ${LONGEST_MEMBER} bytes`)
 }
 

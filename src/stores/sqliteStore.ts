@@ -20,10 +20,13 @@ const tablesCheck = 'select text from auth_texts limit 1; select member from aut
 // The time of this process, which is the one of the file's machine
 const NOW = ':now'
 
-// In one column, because each takes @libsql/client as long as SQLite takes to find a row. It is null where the text is
-const kept = (place: number): string =>
-  `select ${place} || text as kept from auth_texts where id = ?${place + 1} and until > ${NOW}`
-const few = [kept(0), kept(1), kept(2)].map((_, at, all) => all.slice(0, at + 1).join(' union all '))
+// The last value is the time. In one column, because each takes @libsql/client as long as SQLite takes to find a row. It is null where the text is
+const few = [1, 2, 3].map((keys) =>
+  Array.from(
+    { length: keys },
+    (_, place) => `select ${place} || text as kept from auth_texts where id = ?${place + 1} and until > ?${keys + 1}`,
+  ).join(' union all '),
+)
 
 const statements: SqlStatements = {
   ...onConflict({ texts: 'auth_texts', sets: 'auth_members', now: NOW, greatest: 'max' }),
