@@ -316,6 +316,7 @@ export const handlerOf = (handlers: ExceptionHandlers, error: unknown): Exceptio
 
 export interface Settings extends CrossOriginPolicy {
   readonly realm: string
+  /** In milliseconds. */
   readonly timeout: number
   readonly errorMapper: ErrorMapper | undefined
   readonly explain: boolean
