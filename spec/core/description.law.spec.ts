@@ -14,6 +14,7 @@ import { mockRequest } from 'koa-with-auth/testing'
 import { build, fieldsOf, tree } from '../support/models/trees.js'
 import { requestOf, withLeaves } from '../support/models/treeRuns.js'
 import { occurring, runs } from '../support/runs/samples.js'
+import { row } from '../support/models/row.js'
 
 // Every valid credential is allowed
 const willing = tree.map(function allow(of: Tree): Tree {
@@ -156,9 +157,9 @@ describe('isSent', () => {
     authenticate: () => 'anna',
   })
   it.each<{ description: string; input: Description }>([
-    { description: 'a plain function', input: fromFunction(() => false).description },
-    { description: 'a kind whose extract throws', input: throwing.description },
-    { description: 'a session without koa-session', input: sessionAuth().description },
+    row('a plain function', fromFunction(() => false).description),
+    row('a kind whose extract throws', throwing.description),
+    row('a session without koa-session', sessionAuth().description),
   ])('counts as sent what cannot be known: $description', ({ input }) => {
     expect(isSent(input, mockRequest())).toBe(true)
   })
