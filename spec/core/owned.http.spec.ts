@@ -19,14 +19,13 @@ import {
   onError,
   optional,
   owned,
-  perFailure,
   unchecked,
   UnavailableError,
   withAuth,
   type Authenticator,
 } from 'koa-with-auth'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { running, type Answer } from '../support/models/behavior.js'
+import { running } from '../support/models/behavior.js'
 import { listen } from '../support/servers/server.js'
 
 interface User {
@@ -58,12 +57,6 @@ const counted = (settings: Partial<Parameters<typeof owned<string, User, unknown
     ...settings,
   })
   return { asked, note }
-}
-
-// Everything that a client can tell apart
-const whole = ({ status, headers, body }: Answer) => {
-  const { date: _date, ...others } = headers
-  return { status, headers: others, body }
 }
 
 const served = (build: (router: Router, seen: unknown[]) => void, above: (app: Koa) => void = () => {}) => {
@@ -104,18 +97,6 @@ describe('an object of the caller', () => {
   })
 
   it.each([
-    ['HEAD', 200],
-    ['GET', 200],
-    ['PUT', 200],
-    ['DELETE', 200],
-  ])('is found for %s', async (method, status) => {
-    const { asked, note } = counted()
-    const { ask } = await serving(pipe(user, note))
-    expect((await ask('/notes/n1', { method, ...as('anna') })).status).toBe(status)
-    expect(asked).toHaveLength(1)
-  })
-
-  it.each([
     ['an empty object', {}],
     ['an empty array', []],
     ['a string', 'x'],
@@ -144,23 +125,6 @@ describe('an object of the caller', () => {
 })
 
 describe('an object that is not there, and one that is not for the caller', () => {
-  it.each([
-    ['GET', 'by default', {}],
-    ['HEAD', 'by default', {}],
-    ['PUT', 'by default', {}],
-    ['GET', 'explained', { explain: true }],
-    ['GET', 'with a mapper', { errorMapper: perFailure({ notFound: () => ({ status: 410, body: 'gone' }) }) }],
-  ])('%s %s: get the same answer, one look-up, and no handler', async (method, _what, settings) => {
-    const { asked, note } = counted()
-    const { ask, seen } = await serving(pipe(user, note), (app) => app.use(authSettings(settings)))
-    const foreign = await ask('/notes/n2', { method, ...as('anna') })
-    const unknown = await ask('/notes/n3', { method, ...as('anna') })
-    expect(whole(foreign)).toStrictEqual(whole(unknown))
-    expect(foreign.status).toBe('errorMapper' in settings ? 410 : 404)
-    expect(asked).toStrictEqual(['n2', 'n3'])
-    expect(seen).toHaveLength(0)
-  })
-
   it('are a 404 as problem details, without a challenge', async () => {
     const { ask } = await serving(pipe(user, counted().note))
     expect(await ask('/notes/n2', as('anna'))).toMatchObject({

@@ -1,8 +1,7 @@
 /**
- * Ways around a level: routers that are mounted twice and wrapped again, shared layers, hooks, composed middleware,
- * rare methods.
+ * Ways around a level: hooks, composed middleware, requests as bytes.
  */
-import Router, { type RouterInstance } from '@koa/router'
+import Router from '@koa/router'
 import compose from 'koa-compose'
 import { allOf, also, anyOf, apiKeyHeader, optional, withAuth } from 'koa-with-auth'
 import { firstPresent } from 'koa-with-auth/fp'
@@ -16,7 +15,7 @@ type Name = (typeof names)[number]
 const authOf = (name: Name) =>
   apiKeyHeader({ realm: name, paramName: `X-${name}`, authenticate: (_request, key) => key === name && name })
 const [a, b, c] = names.map(authOf) as [ReturnType<typeof authOf>, ReturnType<typeof authOf>, ReturnType<typeof authOf>]
-const [A, B, C] = [guardOf(a), guardOf(b), guardOf(c)]
+const [A, B] = [guardOf(a), guardOf(b)]
 const open = guardOf(null)
 const alsoOf = (auth: unknown) => guardOf(also(auth as typeof a))
 
@@ -38,88 +37,6 @@ const expectDemands = async (port: number, path: string, id: string, demanded: R
     })
   }
 }
-
-const all = (router: RouterInstance): RouterInstance =>
-  router
-    .get('/undecided', handler('x'))
-    .get('/own', C, handler('x'))
-    .get('/open', open, handler('x'))
-    .get('/also', alsoOf(c), handler('x'))
-    .get(['/one', '/two/:id'], alsoOf(c), handler('x'))
-    .all('/all', alsoOf(c), handler('x'))
-
-describe('the same router under public and guarded parents', () => {
-  const shared = all(new Router())
-  const levelled = alsoOf(b)(shared)
-  const mounts: Readonly<Record<string, readonly [router: RouterInstance, undecided: Name[], adding: Name[]]>> = {
-    '/plain': [shared, [], ['c']],
-    '/a': [A(shared), ['a'], ['a', 'c']],
-    '/null': [open(shared), [], ['c']],
-    '/levelled': [levelled, ['b'], ['b', 'c']],
-    '/replaced': [A(levelled), ['a'], ['a', 'c']],
-    '/opened': [open(levelled), [], ['c']],
-    '/again': [alsoOf(b)(A(open(shared))), ['b'], ['b', 'c']],
-  }
-  const served = serve(() => {
-    const [root, guarded, adding] = [
-      new Router(),
-      A(new Router({ prefix: '/under-a' })),
-      alsoOf(a)(new Router({ prefix: '/adds-a' })),
-    ]
-    for (const [path, [router]] of Object.entries(mounts)) {
-      const parents: ReadonlyArray<RouterInstance> = [root, guarded, adding]
-      for (const parent of parents) parent.use(path, router.routes())
-    }
-    // All of it once more, in a router that is public
-    const opened = open(new Router({ prefix: '/opened-at-last' }))
-    opened.use('/in', guarded.routes())
-    opened.use('/add', adding.routes())
-    return appOf(root.routes(), guarded.routes(), adding.routes(), opened.routes())
-  })
-  const added = ['/also', '/one', '/two/1', '/all']
-
-  test.each(Object.entries(mounts))('%s, in a router without a level', async (path, [, undecided, adding]) => {
-    await expectDemands(served.port, `${path}/undecided`, 'x', undecided)
-    await expectDemands(served.port, `${path}/own`, 'x', ['c'])
-    await expectDemands(served.port, `${path}/open`, 'x', [])
-    for (const each of added) await expectDemands(served.port, `${path}${each}`, 'x', adding)
-  })
-
-  // What is undecided, and what adds, takes the decision of the parent; what is decided does not
-  const decided = ['/a', '/null', '/replaced', '/opened']
-  test.each(Object.entries(mounts))(
-    '%s, under a guarded parent, and under one that adds',
-    async (path, [, undecided, adding]) => {
-      const above: Name[] = decided.includes(path) ? [] : ['a']
-      for (const parent of ['/under-a', '/adds-a', '/opened-at-last/in/under-a', '/opened-at-last/add/adds-a']) {
-        await expectDemands(served.port, `${parent}${path}/undecided`, 'x', [...above, ...undecided])
-        await expectDemands(served.port, `${parent}${path}/own`, 'x', ['c'])
-        await expectDemands(served.port, `${parent}${path}/open`, 'x', [])
-        for (const each of added)
-          await expectDemands(served.port, `${parent}${path}${each}`, 'x', [...above, ...adding])
-      }
-    },
-  )
-
-  test('every method of `all` demands the keys, HEAD too; OPTIONS admits no request', async () => {
-    for (const method of ['POST', 'HEAD', 'OPTIONS', 'DELETE', 'PATCH']) {
-      await expectDemands(served.port, '/a/all', 'x', ['a', 'c'], method)
-    }
-    await expectDemands(served.port, '/under-a/levelled/also', 'x', ['a', 'b', 'c'], 'HEAD')
-  })
-
-  test.each([
-    '/UNDER-A/levelled/ALSO',
-    '/under-a/levelled/also/',
-    '/under-a/levelled/%61lso',
-    '/under-a//levelled/also',
-  ])('another spelling admits no request: %s', async (path) => {
-    callsOf('x')
-    const { status } = await get(served.port, path)
-    expect([401, 404]).toContain(status)
-    expect(callsOf('x')).toBe(0)
-  })
-})
 
 describe('hooks and composed middleware', () => {
   const hook = (_value: string, _ctx: unknown, next: () => Promise<unknown>) => {
