@@ -17,30 +17,22 @@ const only = (router: Parameters<typeof audit>[0]): AuditedOperation => {
   return operations[0]!
 }
 describe('operations of the audit', () => {
-  it.each<{ name: string; register: (router: Router) => unknown; operations: string[] }>([
-    { name: 'GET answers HEAD', register: (r) => r.get('/x', handle), operations: ['GET /x'] },
-    { name: 'HEAD alone', register: (r) => r.head('/x', handle), operations: ['HEAD /x'] },
-    { name: 'all methods', register: (r) => r.all('/x', handle), operations: ['ALL /x'] },
-    { name: 'del', register: (r) => r.del('/x', handle), operations: ['DELETE /x'] },
-    {
-      name: 'several methods have a line each',
-      register: (r) => r.register('/x', ['GET', 'PUT', 'HEAD'], handle),
-      operations: ['GET /x', 'PUT /x'],
-    },
-    {
-      name: 'several paths have a line each',
-      register: (r) => r.get(['/x', '/y'], handle),
-      operations: ['GET /x', 'GET /y'],
-    },
-    { name: 'a RegExp', register: (r) => r.get(/^\/x\/\d+$/i, handle), operations: ['GET /^\\/x\\/\\d+$/i'] },
-    { name: 'a redirect', register: (r) => r.redirect('/x', '/y'), operations: ['ALL /x'] },
-    {
-      name: 'prefixes are in the order of mounting',
-      register: (r) =>
+  it.each<[name: string, register: (router: Router) => unknown, operations: string[]]>([
+    ['GET answers HEAD', (r) => r.get('/x', handle), ['GET /x']],
+    ['HEAD alone', (r) => r.head('/x', handle), ['HEAD /x']],
+    ['all methods', (r) => r.all('/x', handle), ['ALL /x']],
+    ['del', (r) => r.del('/x', handle), ['DELETE /x']],
+    ['several methods have a line each', (r) => r.register('/x', ['GET', 'PUT', 'HEAD'], handle), ['GET /x', 'PUT /x']],
+    ['several paths have a line each', (r) => r.get(['/x', '/y'], handle), ['GET /x', 'GET /y']],
+    ['a RegExp', (r) => r.get(/^\/x\/\d+$/i, handle), ['GET /^\\/x\\/\\d+$/i']],
+    ['a redirect', (r) => r.redirect('/x', '/y'), ['ALL /x']],
+    [
+      'prefixes are in the order of mounting',
+      (r) =>
         r.prefix('/api').use('/:team', new Router({ prefix: '/users' }).get('/:id', handle).get('/', handle).routes()),
-      operations: ['GET /api/:team/users/:id', 'GET /api/:team/users'],
-    },
-  ])('$name', ({ register, operations }) => {
+      ['GET /api/:team/users/:id', 'GET /api/:team/users'],
+    ],
+  ])('%s', (_name, register, operations) => {
     const router = new Router()
     register(router)
     expect(audit(router).operations.map(({ operation }) => operation)).toEqual(operations)
@@ -114,43 +106,35 @@ describe('middleware of the audit', () => {
     ).toEqual(['/p/*', '/p/*', '/p/a/*'])
   })
 
-  it.each<{ name: string; router: () => RouterInstance; guarded: string }>([
-    { name: 'before a guard', router: () => withAuth(a)(new Router()).use(go).get('/x', handle), guarded: 'no' },
-    { name: 'after a guard', router: () => withAuth(a)(new Router()).get('/x', handle).use(go), guarded: 'yes' },
-    {
-      name: 'after the guard of a public operation',
-      router: () => new Router().get('/x', guardOf(null) as never, handle).use(go),
-      guarded: 'no',
-    },
-    {
-      name: 'after an optional guard',
-      router: () => withAuth(optional(a))(new Router()).get('/x', handle).use(go),
-      guarded: 'no',
-    },
-    {
-      name: 'after one guard and before another',
-      router: () => withAuth(a)(new Router()).get('/x', handle).use(go).get('/y', handle),
-      guarded: 'no',
-    },
-    {
-      name: 'before a guard with another path',
-      router: () => withAuth(a)(new Router()).get('/x/z', handle).use('/x', go).get('/y', handle),
-      guarded: 'yes',
-    },
-    {
-      name: 'where there is no operation',
-      router: () => withAuth(a)(new Router()).use('/x', go).get('/y', handle),
-      guarded: 'never runs',
-    },
-    {
-      name: 'after a guard, if only one layer runs',
-      router: () =>
+  it.each<[name: string, guarded: string, router: () => RouterInstance]>([
+    ['before a guard', 'no', () => withAuth(a)(new Router()).use(go).get('/x', handle)],
+    ['after a guard', 'yes', () => withAuth(a)(new Router()).get('/x', handle).use(go)],
+    [
+      'after the guard of a public operation',
+      'no',
+      () => new Router().get('/x', guardOf(null) as never, handle).use(go),
+    ],
+    ['after an optional guard', 'no', () => withAuth(optional(a))(new Router()).get('/x', handle).use(go)],
+    [
+      'after one guard and before another',
+      'no',
+      () => withAuth(a)(new Router()).get('/x', handle).use(go).get('/y', handle),
+    ],
+    [
+      'before a guard with another path',
+      'yes',
+      () => withAuth(a)(new Router()).get('/x/z', handle).use('/x', go).get('/y', handle),
+    ],
+    ['where there is no operation', 'never runs', () => withAuth(a)(new Router()).use('/x', go).get('/y', handle)],
+    [
+      'after a guard, if only one layer runs',
+      'no',
+      () =>
         withAuth(a)(new Router({ exclusive: true }))
           .get('/x', handle)
           .use(go),
-      guarded: 'no',
-    },
-  ])('$name: $guarded', ({ router, guarded }) => expect(closed(router())).toEqual([[expect.any(String), guarded]]))
+    ],
+  ])('%s: %s', (_name, guarded, router) => expect(closed(router())).toEqual([[expect.any(String), guarded]]))
 })
 
 describe('the result of the audit', () => {

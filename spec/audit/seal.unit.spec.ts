@@ -33,100 +33,100 @@ const findings = (router: RouterInstance, options?: SealOptions): string[] => {
 
 describe('a finding of seal', () => {
   const before = (name: string, other: string) => `register ${name} where it is tried before ${other}`
-  it.each<{ name: string; router: () => RouterInstance; options?: SealOptions; says: string[] }>([
-    {
-      name: 'undecided',
-      router: () => new Router().get('/x', handle),
-      says: ['GET /x is undecided: guard it or its router, or write withAuth(null) and list it'],
-    },
-    {
-      name: 'undecided and listed: the list does not replace a decision',
-      router: () => new Router().get('/x', handle),
-      options: { public: ['GET /x'] },
-      says: ['GET /x is undecided: guard it or its router, or write withAuth(null) and list it'],
-    },
-    {
-      name: 'a guard after its handler',
-      router: () => addUnchecked(new Router(), '/x', handle, guard),
-      says: ['GET /x: its withAuth(...) comes after the handler and guards nothing; write it right after the path'],
-    },
-    {
-      name: 'two guards: each request would be a 500',
-      router: () => addUnchecked(new Router(), '/x', open, guard, handle),
-      options: { public: ['GET /x'] },
-      says: ['GET /x: withAuth(...) is in it twice; remove one'],
-    },
-    {
-      name: 'public',
-      router: () => closed({ prefix: '/api' }).get('/x', open, handle),
-      says: ["GET /api/x is public: guard it, or list 'GET /api/x' in public"],
-    },
-    {
-      name: 'optional and lenient',
-      router: () =>
+  it.each<[name: string, router: () => RouterInstance, says: string[], options?: SealOptions]>([
+    [
+      'undecided',
+      () => new Router().get('/x', handle),
+      ['GET /x is undecided: guard it or its router, or write withAuth(null) and list it'],
+    ],
+    [
+      'undecided and listed: the list does not replace a decision',
+      () => new Router().get('/x', handle),
+      ['GET /x is undecided: guard it or its router, or write withAuth(null) and list it'],
+      { public: ['GET /x'] },
+    ],
+    [
+      'a guard after its handler',
+      () => addUnchecked(new Router(), '/x', handle, guard),
+      ['GET /x: its withAuth(...) comes after the handler and guards nothing; write it right after the path'],
+    ],
+    [
+      'two guards: each request would be a 500',
+      () => addUnchecked(new Router(), '/x', open, guard, handle),
+      ['GET /x: withAuth(...) is in it twice; remove one'],
+      { public: ['GET /x'] },
+    ],
+    [
+      'public',
+      () => closed({ prefix: '/api' }).get('/x', open, handle),
+      ["GET /api/x is public: guard it, or list 'GET /api/x' in public"],
+    ],
+    [
+      'optional and lenient',
+      () =>
         closed()
           .get('/x', perhaps, handle)
           .all('/y', guardOf(lenient(bearer)) as never, handle),
-      says: [
+      [
         "GET /x lets anonymous callers in (optional bearer): remove that, or list 'GET /x' in public",
         "ALL /y lets anonymous callers in (lenient bearer): remove that, or list 'ALL /y' in public",
       ],
-    },
-    {
-      name: 'D-R8: answered first by a public operation',
-      router: () => closed().get('/users/:id', open, handle).get('/users/me', handle),
-      options: { public: ['GET /users/:id'] },
-      says: [
+    ],
+    [
+      'D-R8: answered first by a public operation',
+      () => closed().get('/users/:id', open, handle).get('/users/me', handle),
+      [
         `GET /users/me is guarded, but GET /users/:id, which is public, answers it first: ${before('GET /users/me', 'GET /users/:id')}`,
       ],
-    },
-    {
-      name: 'answered first in part, by an optional operation',
-      router: () => closed().get('/:a/x', perhaps, handle).get('/y/:b', handle),
-      options: { public: ['GET /:a/x'] },
-      says: [
+      { public: ['GET /users/:id'] },
+    ],
+    [
+      'answered first in part, by an optional operation',
+      () => closed().get('/:a/x', perhaps, handle).get('/y/:b', handle),
+      [
         `GET /y/:b is guarded, but GET /:a/x, which is optional, answers GET /y/x first: ${before('GET /y/:b', 'GET /:a/x')}`,
       ],
-    },
-    {
-      name: 'a RegExp that is not understood',
-      router: () =>
+      { public: ['GET /:a/x'] },
+    ],
+    [
+      'a RegExp that is not understood',
+      () =>
         closed()
           .get(/^\/\d{4}$/, open, handle)
           .get('/:id', handle),
-      options: { public: ['GET /^\\/\\d{4}$/'] },
-      says: [
+      [
         `GET /:id is guarded, and it is not known whether GET /^\\/\\d{4}$/, which is public, answers it first, because of a RegExp or of several captures in one segment: ${before('GET /:id', 'GET /^\\/\\d{4}$/')}`,
       ],
-    },
-    {
-      name: 'the option exclusive: only the last operation runs, and it is public',
-      router: () => closed({ exclusive: true }).get('/users/me', handle).get('/users/:id', open, handle),
-      options: { public: ['GET /users/:id'] },
-      says: [
+      { public: ['GET /^\\/\\d{4}$/'] },
+    ],
+    [
+      'the option exclusive: only the last operation runs, and it is public',
+      () => closed({ exclusive: true }).get('/users/me', handle).get('/users/:id', open, handle),
+      [
         `GET /users/me is guarded, but GET /users/:id, which is public, answers it first: ${before('GET /users/me', 'GET /users/:id')}`,
       ],
-    },
-    {
-      name: 'middleware',
-      router: () => closed({ prefix: '/api' }).use(cors).use('/x', go).get('/x', handle),
-      options: { middleware: [cors] },
-      says: ['use /api/x/*: no guard covers go: list the function itself in middleware, or remove it'],
-    },
-    {
-      name: 'middleware that is not the listed function',
-      router: () => closed().use(cors).get('/x', handle),
-      options: { middleware: [go] },
-      says: ['use /*: no guard covers cors: list the function itself in middleware, or remove it'],
-    },
-    {
-      name: 'a function before a guard',
-      router: () => new Router().get('/x', go, guard, handle),
-      says: ['GET /x: go runs before the guard: put it after withAuth(...), or list the function in middleware'],
-    },
-    {
-      name: 'a function that is no body parser before a guard that reads a form',
-      router: () =>
+      { public: ['GET /users/:id'] },
+    ],
+    [
+      'middleware',
+      () => closed({ prefix: '/api' }).use(cors).use('/x', go).get('/x', handle),
+      ['use /api/x/*: no guard covers go: list the function itself in middleware, or remove it'],
+      { middleware: [cors] },
+    ],
+    [
+      'middleware that is not the listed function',
+      () => closed().use(cors).get('/x', handle),
+      ['use /*: no guard covers cors: list the function itself in middleware, or remove it'],
+      { middleware: [go] },
+    ],
+    [
+      'a function before a guard',
+      () => new Router().get('/x', go, guard, handle),
+      ['GET /x: go runs before the guard: put it after withAuth(...), or list the function in middleware'],
+    ],
+    [
+      'a function that is no body parser before a guard that reads a form',
+      () =>
         new Router().post(
           '/x',
           bodyParser(),
@@ -134,93 +134,85 @@ describe('a finding of seal', () => {
           withAuth(formAuth({ fields: ['a'], authenticate: () => true })),
           handle,
         ),
-      says: ['POST /x: go runs before the guard: put it after withAuth(...), or list the function in middleware'],
-    },
-    {
-      name: 'a body parser before any other guard',
-      router: () => new Router().post('/x', bodyParser(), guard, handle),
-      says: [
-        'POST /x: bodyParser runs before the guard: put it after withAuth(...), or list the function in middleware',
-      ],
-    },
-    {
-      name: 'a param hook before a guard',
-      router: () => new Router().param('id', go as never).get('/:id', cors, guard, handle),
-      options: { middleware: [cors] },
-      says: [
-        'GET /:id: param id: go runs before the guard: put it after withAuth(...), or list the function in middleware',
-      ],
-    },
-    {
-      name: 'listed, but not in the router',
-      router: () => closed().get('/health', open, handle).get('/x', handle),
-      options: { public: ['GET /health', 'GET /helth', 'POST /health', 'get /health'] },
-      says: ['GET /helth', 'POST /health', 'get /health'].map(
+      ['POST /x: go runs before the guard: put it after withAuth(...), or list the function in middleware'],
+    ],
+    [
+      'a body parser before any other guard',
+      () => new Router().post('/x', bodyParser(), guard, handle),
+      ['POST /x: bodyParser runs before the guard: put it after withAuth(...), or list the function in middleware'],
+    ],
+    [
+      'a param hook before a guard',
+      () => new Router().param('id', go as never).get('/:id', cors, guard, handle),
+      ['GET /:id: param id: go runs before the guard: put it after withAuth(...), or list the function in middleware'],
+      { middleware: [cors] },
+    ],
+    [
+      'listed, but not in the router',
+      () => closed().get('/health', open, handle).get('/x', handle),
+      ['GET /helth', 'POST /health', 'get /health'].map(
         (entry) =>
           `'${entry}' is listed in public, but there is no such operation; anonymous callers reach: 'GET /health'`,
       ),
-    },
-    {
-      name: 'listed, but guarded',
-      router: () => closed().get('/x', handle),
-      options: { public: ['GET /x', 'GET /y'] },
-      says: [
+      { public: ['GET /health', 'GET /helth', 'POST /health', 'get /health'] },
+    ],
+    [
+      'listed, but guarded',
+      () => closed().get('/x', handle),
+      [
         "'GET /x' is listed in public, but it is guarded (bearer): take it off the list",
         "'GET /y' is listed in public, but there is no such operation; anonymous callers reach: none",
       ],
-    },
-    {
-      name: 'several findings',
-      router: () => new Router().use(go).get('/a', handle).get('/b', open, handle).get('/b', guard, handle),
-      says: [
+      { public: ['GET /x', 'GET /y'] },
+    ],
+    [
+      'several findings',
+      () => new Router().use(go).get('/a', handle).get('/b', open, handle).get('/b', guard, handle),
+      [
         'GET /a is undecided: guard it or its router, or write withAuth(null) and list it',
         "GET /b is public: guard it, or list 'GET /b' in public",
         `GET /b is guarded, but GET /b, which is public, answers it first: ${before('GET /b', 'GET /b')}`,
         'use /*: no guard covers go: list the function itself in middleware, or remove it',
       ],
-    },
-  ])('$name', ({ router, options, says }) => expect(findings(router(), options)).toEqual(says))
+    ],
+  ])('%s', (_name, router, says, options) => expect(findings(router(), options)).toEqual(says))
 })
 
 describe('a router that seal accepts', () => {
-  it.each<{ name: string; router: () => RouterInstance; options?: SealOptions }>([
-    { name: 'a router without operations', router: () => new Router() },
-    { name: 'guarded operations', router: () => closed().get('/x', handle).all('/y', handle).get(/^\/z/, handle) },
-    {
-      name: 'listed operations',
-      router: () => closed().get('/x', open, handle).get('/y', perhaps, handle).all('/z', open, handle),
-      options: { public: ['GET /x', 'GET /y', 'ALL /z'] },
-    },
-    {
-      name: 'a public operation with a narrower path before a guarded one with a wider path',
-      router: () => closed().get('/users/login', open, handle).get('/users/:id', handle).all('/*rest', handle),
-      options: { public: ['GET /users/login'] },
-    },
-    { name: 'a guarded operation before a guarded one', router: () => closed().get('/:a', handle).get('/x', handle) },
-    {
-      name: 'a guarded operation before a public one: it refuses more',
-      router: () => closed().get('/:a', handle).get('/x', open, handle),
-      options: { public: ['GET /x'] },
-    },
-    { name: 'middleware that a guard covers', router: () => closed().get('/x', handle).use(go) },
-    { name: 'middleware where there is no operation', router: () => closed().get('/x', handle).use('/y', go) },
-    {
-      name: 'middleware, functions and param hooks that are listed',
-      router: () =>
+  it.each<[name: string, router: () => RouterInstance, options?: SealOptions]>([
+    ['a router without operations', () => new Router()],
+    ['guarded operations', () => closed().get('/x', handle).all('/y', handle).get(/^\/z/, handle)],
+    [
+      'listed operations',
+      () => closed().get('/x', open, handle).get('/y', perhaps, handle).all('/z', open, handle),
+      { public: ['GET /x', 'GET /y', 'ALL /z'] },
+    ],
+    [
+      'a public operation with a narrower path before a guarded one with a wider path',
+      () => closed().get('/users/login', open, handle).get('/users/:id', handle).all('/*rest', handle),
+      { public: ['GET /users/login'] },
+    ],
+    ['a guarded operation before a guarded one', () => closed().get('/:a', handle).get('/x', handle)],
+    [
+      'a guarded operation before a public one: it refuses more',
+      () => closed().get('/:a', handle).get('/x', open, handle),
+      { public: ['GET /x'] },
+    ],
+    ['middleware that a guard covers', () => closed().get('/x', handle).use(go)],
+    ['middleware where there is no operation', () => closed().get('/x', handle).use('/y', go)],
+    [
+      'middleware, functions and param hooks that are listed',
+      () =>
         new Router()
           .param('id', go as never)
           .use(cors)
           .get('/:id', cors, guard, handle),
-      options: { middleware: [cors, go] },
-    },
-    {
-      name: 'a function before the guard of a level',
-      router: () => closed().get('/x', cors, guard, handle),
-      options: { middleware: [cors] },
-    },
-    {
-      name: 'settings and descriptions of this package',
-      router: () => {
+      { middleware: [cors, go] },
+    ],
+    ['a function before the guard of a level', () => closed().get('/x', cors, guard, handle), { middleware: [cors] }],
+    [
+      'settings and descriptions of this package',
+      () => {
         const api = apiApp({
           prefix: '/api',
           auth: bearer,
@@ -230,8 +222,8 @@ describe('a router that seal accepts', () => {
         api.use(authSettings({ realm: 'inner' })).get('/x', operation({ summary: 's' }), guard, handle)
         return new Router().use('/v1', api.routes())
       },
-    },
-  ])('$name', ({ router, options }) => {
+    ],
+  ])('%s', (_name, router, options) => {
     const one = router()
     expect(seal(one, options)).toBe(one)
   })

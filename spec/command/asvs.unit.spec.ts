@@ -123,6 +123,7 @@ describe('the guide ASVS 5.0', () => {
 const handle = (): void => {}
 const bearer = httpBearer({ authenticate: () => ({ id: 'anna' }) })
 const staff = withAuth(bearer, requireScopes(['staff'], { granted: () => ['staff'] }))
+const open = withAuth(null)
 const note = owned('note', { param: 'id', find: (_id: string) => undefined, allow: () => true })
 const of = (router: AnyRouter) => readRouter('audit', router)
 const guarded = () => staff(new Router())
@@ -130,6 +131,9 @@ const verdictOf = (audited: ReturnType<typeof of>, id: string) =>
   rowsFor(verdictsOf(audited), 3).find((row) => row.id === id)?.verdict
 
 describe('audit --asvs', () => {
+  const anyone = () => ({ id: 'anna' })
+  const cookie = apiKeyCookie({ paramName: 'k', authenticate: anyone })
+  const condition = authorize(() => true)
   const good = () => of(guarded().get('/reports', handle))
 
   it('says holds of an application whose guards were read', () => {
@@ -153,31 +157,24 @@ describe('audit --asvs', () => {
     [
       'an open operation answers first',
       '8.2.1',
-      () => of(new Router().get('/:any', withAuth(null), handle).get('/reports', staff, handle)),
+      () => of(new Router().get('/:any', open, handle).get('/reports', staff, handle)),
     ],
     [
       'an open operation answers first: it is no documented rule',
       '8.1.1',
-      () => of(new Router().get('/:any', withAuth(null), handle).get('/reports', staff, handle)),
+      () => of(new Router().get('/:any', open, handle).get('/reports', staff, handle)),
     ],
     [
       'an open operation answers some requests first',
       '8.3.1',
-      () => of(new Router().get('/reports/:id', withAuth(null), handle).get('/reports/staff', staff, handle)),
+      () => of(new Router().get('/reports/:id', open, handle).get('/reports/staff', staff, handle)),
     ],
     ['an object that no condition reads', '8.2.2', () => of(guarded().get('/notes/:id', handle))],
     ['an object that no condition reads is no documented rule', '8.1.1', () => of(guarded().get('/notes/:id', handle))],
     [
       'an object in only one of two ways in',
       '8.2.2',
-      () =>
-        of(
-          new Router().get(
-            '/notes/:id',
-            withAuth([bearer, apiKeyCookie({ paramName: 'k', authenticate: () => ({ id: 'anna' }) })]),
-            handle,
-          ),
-        ),
+      () => of(new Router().get('/notes/:id', withAuth([bearer, cookie]), handle)),
     ],
     [
       'a parameter that is said to need no check',
@@ -191,30 +188,12 @@ describe('audit --asvs', () => {
     ],
     ['a write without any scope', '8.2.1', () => of(withAuth(bearer)(new Router()).post('/reports', handle))],
     ['anonymous callers get in', '8.2.1', () => of(new Router().get('/reports', withAuth(optional(bearer)), handle))],
-    ['a public write', '8.2.1', () => of(new Router().post('/reports', withAuth(null), handle))],
-    [
-      'a plain function as authenticator',
-      '8.3.1',
-      () =>
-        of(
-          new Router().get(
-            '/reports',
-            withAuth(() => ({ id: 'anna' })),
-            handle,
-          ),
-        ),
-    ],
+    ['a public write', '8.2.1', () => of(new Router().post('/reports', open, handle))],
+    ['a plain function as authenticator', '8.3.1', () => of(new Router().get('/reports', withAuth(anyone), handle))],
     [
       'a plain function as authenticator is no documented rule',
       '8.1.1',
-      () =>
-        of(
-          new Router().get(
-            '/reports',
-            withAuth(() => true),
-            handle,
-          ),
-        ),
+      () => of(new Router().get('/reports', withAuth(anyone), handle)),
     ],
     ['a RegExp as path', '8.1.1', () => of(guarded().get(/^\/reports/, handle))],
     [
@@ -225,19 +204,7 @@ describe('audit --asvs', () => {
     [
       'a condition that is a function of one user, beside an open way',
       '8.2.1',
-      () =>
-        of(
-          new Router()
-            .get(
-              '/a',
-              withAuth(
-                bearer,
-                authorize(() => true),
-              ),
-              handle,
-            )
-            .get('/b', withAuth(null), handle),
-        ),
+      () => of(new Router().get('/a', withAuth(bearer, condition), handle).get('/b', open, handle)),
     ],
   ]
 
@@ -246,16 +213,17 @@ describe('audit --asvs', () => {
   })
 
   // what the parts of this package have settled
-  const signing = (options: object, build: (app: Koa, router: RouterInstance) => unknown) =>
+  const signing = (options: object, build: (router: RouterInstance) => unknown) =>
     mounted((app) => {
       sessions(app, { loadUser: (id) => ({ username: id }), store: memoryStore(), ...options })
       const router = new Router()
-      build(app, router)
+      build(router)
       app.use(router.routes())
     })
   const accountOf = () => undefined
   const password = (options = {}) => passwordSignIn({ accountOf, ...options })
-  const me = (router: RouterInstance) => router.get('/me', withAuth(sessionAuth()), handle)
+  const me = (add: (router: RouterInstance) => unknown = () => {}, options = {}) =>
+    signing(options, (router) => add(router.get('/me', withAuth(sessionAuth()), handle)))
   const jwt = (options = {}) =>
     httpJwt({ issuer: { issuer: 'https://a.example', secret: 's'.repeat(32) }, audience: 'api', ...options })
   const token = (auth: Authenticator<unknown>) => of(new Router().get('/a', withAuth(auth), handle))
@@ -267,52 +235,40 @@ describe('audit --asvs', () => {
   const inTree = { limiter: new RateLimiterMemory({ points: 5, duration: 900 }) }
 
   it.each<readonly [string, string, string, RegExp, () => ReturnType<typeof of>]>([
-    ['sessions of sessions', '7.2.1', 'holds', /makes and reads/, () => signing({}, (_, r) => me(r))],
+    ['sessions of sessions', '7.2.1', 'holds', /makes and reads/, () => me()],
     [
       'a cookie that is no session',
       '7.2.1',
       'not known',
       /GET \/k/,
-      () => signing({}, (_, r) => me(r).get('/k', withAuth(apiKeyCookie({ authenticate: () => ({}) })), handle)),
+      () => me((r) => r.get('/k', withAuth(apiKeyCookie({ authenticate: () => ({}) })), handle)),
     ],
     [
       'a fixed key',
       '7.2.2',
       'not known',
       /a key is no session/,
-      () => signing({}, (_, r) => me(r).get('/k', withAuth(apiKeyHeader({ authenticate: () => ({}) })), handle)),
+      () => me((r) => r.get('/k', withAuth(apiKeyHeader({ authenticate: () => ({}) })), handle)),
     ],
-    ['no key', '7.2.2', 'holds', /sessions/, () => signing({}, (_, r) => me(r))],
-    ['lifetimes', '7.3.1', 'holds', /after 24 h/, () => signing({}, (_, r) => me(r))],
-    ['lifetimes', '7.3.2', 'holds', /after 7 days/, () => signing({}, (_, r) => me(r))],
-    ['a year', '7.3.2', 'not known', /365 days; say why/, () => signing({ absolute: 365 * DAY }, (_, r) => me(r))],
+    ['no key', '7.2.2', 'holds', /sessions/, () => me()],
+    ['lifetimes', '7.3.1', 'holds', /after 24 h/, () => me()],
+    ['lifetimes', '7.3.2', 'holds', /after 7 days/, () => me()],
+    ['a year', '7.3.2', 'not known', /365 days; say why/, () => me(undefined, { absolute: 365 * DAY })],
     [
       'a sign-in that lasts longer',
       '7.3.2',
       'not known',
       /POST \/s last/,
-      () => signing({}, (_, r) => me(r).post('/s', withAuth(null), password({ absolute: () => 365 * DAY }))),
+      () => me((r) => r.post('/s', open, password({ absolute: () => 365 * DAY }))),
     ],
-    [
-      'a handler that may sign in',
-      '7.3.2',
-      'not known',
-      /POST \/s/,
-      () => signing({}, (_, r) => me(r).post('/s', withAuth(null), handle)),
-    ],
-    [
-      'passwordSignIn',
-      '6.3.1',
-      'holds',
-      /at POST \/s/,
-      () => signing({}, (_, r) => me(r).post('/s', withAuth(null), password())),
-    ],
+    ['a handler that may sign in', '7.3.2', 'not known', /POST \/s/, () => me((r) => r.post('/s', open, handle))],
+    ['passwordSignIn', '6.3.1', 'holds', /at POST \/s/, () => me((r) => r.post('/s', open, password()))],
     [
       'passwordSignIn beside a handler',
       '6.3.1',
       'not known',
       /check no password: POST \/t/,
-      () => signing({}, (_, r) => me(r).post('/s', withAuth(null), password()).post('/t', withAuth(null), handle)),
+      () => me((r) => r.post('/s', open, password()).post('/t', open, handle)),
     ],
     ['Basic without a limit', '6.3.1', 'fails', /GET \/a/, () => token(free)],
     ['Basic with a limit', '6.3.1', 'holds', /GET \/a/, () => token(throttled(inTree)(free))],
@@ -326,37 +282,27 @@ describe('audit --asvs', () => {
           app.use(handle).use(withAuth(throttled(inTree)(free))(new Router()).get('/a', handle).routes()),
         ),
     ],
-    [
-      'mail as a factor',
-      '6.3.6',
-      'fails',
-      /POST \/m/,
-      () => signing({}, (_, r) => me(r).post('/m', withAuth(null), begin(emailSignIn(mail)))),
-    ],
+    ['mail as a factor', '6.3.6', 'fails', /POST \/m/, () => me((r) => r.post('/m', open, begin(emailSignIn(mail))))],
     [
       'a link that lives an hour',
       '6.5.5',
       'fails',
       /1 h/,
-      () =>
-        signing({}, (_, r) => me(r).post('/m', withAuth(null), begin(emailSignIn({ ...mail, lifetime: 3_600_000 })))),
+      () => me((r) => r.post('/m', open, begin(emailSignIn({ ...mail, lifetime: 3_600_000 })))),
     ],
     [
       'a provider',
       '10.5.1',
       'holds',
       /GET \/callback/,
-      () => signing({}, (_, r) => r.get('/callback', withAuth(null), finish(provider(), accountOf))),
+      () => signing({}, (r) => r.get('/callback', open, finish(provider(), accountOf))),
     ],
     [
       'a provider by hand beside it',
       '10.5.1',
       'not known',
       /GET \/other/,
-      () =>
-        signing({}, (_, r) =>
-          r.get('/callback', withAuth(null), finish(provider(), accountOf)).get('/other', withAuth(null), handle),
-        ),
+      () => signing({}, (r) => r.get('/callback', open, finish(provider(), accountOf)).get('/other', open, handle)),
     ],
     [
       'a sign-out at the provider',
@@ -364,9 +310,7 @@ describe('audit --asvs', () => {
       'holds',
       /POST \/out/,
       () =>
-        signing({ list: true }, (_, r) =>
-          r.post('/out', withAuth(null), backChannelLogout(provider(), { user: () => undefined })),
-        ),
+        signing({ list: true }, (r) => r.post('/out', open, backChannelLogout(provider(), { user: () => undefined }))),
     ],
     ['a JWT', '9.1.2', 'holds', /httpJwt/, () => token(jwt())],
     ['a JWT in a list', '9.1.1', 'not known', /GET \/a/, () => token(anyOf([jwt(), bearer]))],
@@ -382,7 +326,7 @@ describe('audit --asvs', () => {
       '9.1.1',
       'not known',
       /GET \/b/,
-      () => of(new Router().get('/a', withAuth(jwt()), handle).get('/b', withAuth(null), handle)),
+      () => of(new Router().get('/a', withAuth(jwt()), handle).get('/b', open, handle)),
     ],
     [
       'a JWT for anyone',

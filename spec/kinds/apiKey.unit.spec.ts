@@ -19,78 +19,38 @@ const cookie = (...values: string[]): RequestSpec => ({
   fields: [['Cookie', values.map((value) => `key=${value}`).join('; ')]],
 })
 
-interface Row {
-  readonly place: Place
-  readonly description: string
-  readonly input: RequestSpec
-  /** What the hook gets, or the failure if it is not called. */
-  readonly expected: { readonly key: string } | 'absent' | 'malformed'
-}
+/** What the hook gets, or the failure if it is not called. */
+type Outcome = { readonly key: string } | 'absent' | 'malformed'
 
-const table: ReadonlyArray<Row> = [
-  { place: 'query', description: '5.2.2 a key', input: query('k1'), expected: { key: 'k1' } },
-  { place: 'query', description: '5.1.4 no key', input: {}, expected: 'absent' },
-  { place: 'query', description: '5.1.4 in another place', input: header('k1'), expected: 'absent' },
-  { place: 'query', description: 'decision "empty key"', input: query(''), expected: 'malformed' },
-  { place: 'query', description: 'A-22 sent twice', input: query('k1', 'k1'), expected: 'malformed' },
-  { place: 'query', description: 'percent-decoded once', input: query('%2541'), expected: { key: '%41' } },
-  {
-    place: 'query',
-    description: 'decision "length of a credential" 8192',
-    input: query('k'.repeat(8192)),
-    expected: { key: 'k'.repeat(8192) },
-  },
-  {
-    place: 'query',
-    description: 'decision "length of a credential" 8193',
-    input: query('k'.repeat(8193)),
-    expected: 'malformed',
-  },
-  { place: 'header', description: '5.2.2 a key', input: header('k1'), expected: { key: 'k1' } },
-  { place: 'header', description: '5.1.4 no key', input: {}, expected: 'absent' },
-  { place: 'header', description: '5.1.4 in another place', input: query('k1'), expected: 'absent' },
-  { place: 'header', description: 'decision "empty key"', input: header(''), expected: 'malformed' },
-  { place: 'header', description: 'only blanks', input: header(' \t '), expected: 'malformed' },
-  { place: 'header', description: 'A-22 sent twice', input: header('k1', 'k1'), expected: 'malformed' },
-  {
-    place: 'header',
-    description: 'A-22 two keys that a proxy joined count as one key',
-    input: header('k1, k1'),
-    expected: { key: 'k1, k1' },
-  },
-  {
-    place: 'header',
-    description: 'decision "length of a credential" 8193',
-    input: header('k'.repeat(8193)),
-    expected: 'malformed',
-  },
-  { place: 'cookie', description: '5.2.2 a key', input: cookie('k1'), expected: { key: 'k1' } },
-  { place: 'cookie', description: '5.1.4 no key', input: {}, expected: 'absent' },
-  { place: 'cookie', description: '5.1.4 in another place', input: header('k1'), expected: 'absent' },
-  { place: 'cookie', description: 'decision "empty key"', input: cookie(''), expected: 'malformed' },
-  {
-    place: 'cookie',
-    description: 'decision "cookie values" quotes taken off',
-    input: cookie('"k1"'),
-    expected: { key: 'k1' },
-  },
-  {
-    place: 'cookie',
-    description: 'decision "cookie values" a lone quote stays',
-    input: cookie('"k1'),
-    expected: { key: '"k1' },
-  },
-  { place: 'cookie', description: 'A-21 sent twice', input: cookie('k1', 'k2'), expected: 'malformed' },
-  {
-    place: 'cookie',
-    description: 'decision "length of a credential" 8193',
-    input: cookie('k'.repeat(8193)),
-    expected: 'malformed',
-  },
+const table: ReadonlyArray<readonly [place: Place, description: string, input: RequestSpec, expected: Outcome]> = [
+  ['query', '5.2.2 a key', query('k1'), { key: 'k1' }],
+  ['query', '5.1.4 no key', {}, 'absent'],
+  ['query', '5.1.4 in another place', header('k1'), 'absent'],
+  ['query', 'decision "empty key"', query(''), 'malformed'],
+  ['query', 'A-22 sent twice', query('k1', 'k1'), 'malformed'],
+  ['query', 'percent-decoded once', query('%2541'), { key: '%41' }],
+  ['query', 'decision "length of a credential" 8192', query('k'.repeat(8192)), { key: 'k'.repeat(8192) }],
+  ['query', 'decision "length of a credential" 8193', query('k'.repeat(8193)), 'malformed'],
+  ['header', '5.2.2 a key', header('k1'), { key: 'k1' }],
+  ['header', '5.1.4 no key', {}, 'absent'],
+  ['header', '5.1.4 in another place', query('k1'), 'absent'],
+  ['header', 'decision "empty key"', header(''), 'malformed'],
+  ['header', 'only blanks', header(' \t '), 'malformed'],
+  ['header', 'A-22 sent twice', header('k1', 'k1'), 'malformed'],
+  ['header', 'A-22 two keys that a proxy joined count as one key', header('k1, k1'), { key: 'k1, k1' }],
+  ['header', 'decision "length of a credential" 8193', header('k'.repeat(8193)), 'malformed'],
+  ['cookie', '5.2.2 a key', cookie('k1'), { key: 'k1' }],
+  ['cookie', '5.1.4 no key', {}, 'absent'],
+  ['cookie', '5.1.4 in another place', header('k1'), 'absent'],
+  ['cookie', 'decision "empty key"', cookie(''), 'malformed'],
+  ['cookie', 'decision "cookie values" quotes taken off', cookie('"k1"'), { key: 'k1' }],
+  ['cookie', 'decision "cookie values" a lone quote stays', cookie('"k1'), { key: '"k1' }],
+  ['cookie', 'A-21 sent twice', cookie('k1', 'k2'), 'malformed'],
+  ['cookie', 'decision "length of a credential" 8193', cookie('k'.repeat(8193)), 'malformed'],
 ]
 
 describe('what reaches the hook of an API key', () => {
-  it.each(table)('$place: $description', ({ place, input, expected }) => {
+  it.each(table)('%s: %s', (place, _description, input, expected) => {
     const asked: string[] = []
     const kind = places[place].kind({ authenticate: (_request, key) => asked.push(key) })
     const result = kind.evaluate(mockRequest(input))

@@ -118,40 +118,25 @@ describe('httpBearer', () => {
   })
 
   describe('RFC 6750 §3 the challenge of httpBearer', () => {
-    it.each([
-      { description: 'B-15 absent: no error', request: sending(), answer: 1, expected: {} },
-      { description: 'B-16 malformed', request: sending('Bearer ,'), answer: 1, expected: { error: 'invalid_token' } },
-      {
-        description: 'B-16 refused',
-        request: sending('Bearer a'),
-        answer: false,
-        expected: { error: 'invalid_token' },
-      },
-      {
-        description: 'expired',
-        request: sending('Bearer a'),
-        answer: E.left(AuthError.expired),
-        expected: { error: 'invalid_token' },
-      },
-      {
-        description: 'B-16 insufficient',
-        request: sending('Bearer a'),
-        answer: E.left(AuthError.insufficient(['read', 'write'])),
-        expected: { error: 'insufficient_scope', scope: 'read write' },
-      },
-      {
-        description: 'insufficient without a scope',
-        request: sending('Bearer a'),
-        answer: E.left(AuthError.insufficient()),
-        expected: { error: 'insufficient_scope' },
-      },
-      {
-        description: 'unavailable: no error',
-        request: sending('Bearer a'),
-        answer: E.left(AuthError.unavailable()),
-        expected: {},
-      },
-    ])('$description', ({ request, answer, expected }) => {
+    it.each<[description: string, request: ReturnType<typeof sending>, answer: unknown, expected: object]>([
+      ['B-15 absent: no error', sending(), 1, {}],
+      ['B-16 malformed', sending('Bearer ,'), 1, { error: 'invalid_token' }],
+      ['B-16 refused', sending('Bearer a'), false, { error: 'invalid_token' }],
+      ['expired', sending('Bearer a'), E.left(AuthError.expired), { error: 'invalid_token' }],
+      [
+        'B-16 insufficient',
+        sending('Bearer a'),
+        E.left(AuthError.insufficient(['read', 'write'])),
+        { error: 'insufficient_scope', scope: 'read write' },
+      ],
+      [
+        'insufficient without a scope',
+        sending('Bearer a'),
+        E.left(AuthError.insufficient()),
+        { error: 'insufficient_scope' },
+      ],
+      ['unavailable: no error', sending('Bearer a'), E.left(AuthError.unavailable()), {}],
+    ])('%s', (_description, request, answer, expected) => {
       const { result } = evaluate(request, answer)
       expect(result).toMatchObject(E.left({ challenge: { scheme: 'Bearer' } }))
       expect(E.isLeft(result as E.Either<AuthError, unknown>) && result).toHaveProperty(

@@ -346,28 +346,20 @@ describe('other readers of a guard with functions after it', () => {
 })
 
 describe('a wrong value of `then` is a TypeError when it is written', () => {
-  it.each<{ readonly description: string; readonly options: unknown; readonly message: string }>([
-    { description: 'a function', options: { then: handle }, message: 'withAuth(a, { then }) must be an array' },
-    { description: 'null', options: { then: null }, message: 'withAuth(a, { then }) must be an array' },
-    {
-      description: 'a member that is not a function',
-      options: { then: ['limit'] },
-      message: '{ then })[0] must be a function',
-    },
-    {
-      description: 'a hole',
-      options: { then: new Array(1) },
-      message: '{ then })[0] must be a function, not undefined',
-    },
-    { description: 'a guard', options: { then: [handle, withAuth(user)] }, message: '{ then })[1] is a guard' },
-    { description: 'a factory', options: { then: [withAuth] }, message: 'is withAuth itself; call it' },
-    { description: 'a class', options: { then: [OutOfStock] }, message: 'is the class OutOfStock' },
-    { description: 'another option', options: { than: [] }, message: 'no option "than"; there are then' },
-    { description: 'a handler', options: handle, message: 'withAuth: argument 2 is no condition, or fails: ' },
-    { description: 'a plain function', options: () => {}, message: 'withAuth: argument 2 returned undefined' },
-    { description: 'undefined', options: undefined, message: 'withAuth: argument 2 is undefined' },
-    { description: 'an index', options: 0, message: 'withAuth(a, options) takes an object of options' },
-  ])('$description', ({ options, message }) => {
+  it.each<[mistake: string, options: unknown, message: string]>([
+    ['a function', { then: handle }, 'withAuth(a, { then }) must be an array'],
+    ['null', { then: null }, 'withAuth(a, { then }) must be an array'],
+    ['a member that is not a function', { then: ['limit'] }, '{ then })[0] must be a function'],
+    ['a hole', { then: new Array(1) }, '{ then })[0] must be a function, not undefined'],
+    ['a guard', { then: [handle, withAuth(user)] }, '{ then })[1] is a guard'],
+    ['a factory', { then: [withAuth] }, 'is withAuth itself; call it'],
+    ['a class', { then: [OutOfStock] }, 'is the class OutOfStock'],
+    ['another option', { than: [] }, 'no option "than"; there are then'],
+    ['a handler', handle, 'withAuth: argument 2 is no condition, or fails: '],
+    ['a plain function', () => {}, 'withAuth: argument 2 returned undefined'],
+    ['undefined', undefined, 'withAuth: argument 2 is undefined'],
+    ['an index', 0, 'withAuth(a, options) takes an object of options'],
+  ])('%s', (_mistake, options, message) => {
     expect(() => withAuth(user, options as never)).toThrow(TypeError)
     expect(() => withAuth(user, options as never)).toThrow(message)
     const then: unknown = typeof options === 'object' && options !== null ? Reflect.get(options, 'then') : undefined

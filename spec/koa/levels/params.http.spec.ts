@@ -37,80 +37,50 @@ const bare = (router: RouterInstance) => router.get('/o/:one/:two', handler('par
 const limited = (router: RouterInstance) => router.get('/o/:one/:two', limiter, withAuth(a), handler('param'))
 const hooks = (router: RouterInstance) => hooked(hooked(router, 'two'), 'one')
 
-interface Way {
-  readonly description: string
-  readonly make: () => RouterInstance
-  readonly limits?: true
-}
-
-const ways: ReadonlyArray<Way> = [
-  { description: 'plain router, hooks before the operation', make: () => guarded(hooks(new Router())) },
-  { description: 'plain router, hooks after the operation', make: () => hooks(guarded(new Router())) },
-  { description: 'derived router, hooks before the operation', make: () => bare(hooks(withAuth(a)(new Router()))) },
-  { description: 'derived router, hooks after the operation', make: () => hooks(bare(withAuth(a)(new Router()))) },
-  { description: 'router derived from one with hooks', make: () => withAuth(a)(hooks(bare(new Router()))) },
-  {
-    description: 'derived router, operation with its own guard, hooks before it',
-    make: () => guarded(hooks(withAuth(null)(new Router()))),
-  },
-  {
-    description: 'derived router, operation with its own guard, hooks after it',
-    make: () => hooks(guarded(withAuth(null)(new Router()))),
-  },
-  {
-    description: 'wrapped twice, hooks added between',
-    make: () => hooks(withAuth(a)(hooked(bare(withAuth(null)(new Router())), 'two'))),
-  },
-  {
-    description: 'mounted in a derived router with hooks',
-    make: () => {
-      const root = hooks(withAuth(a)(new Router()))
-      root.use(bare(new Router()).routes())
-      return root
-    },
-  },
-  {
-    description: 'mounted with its own guard in a plain router with hooks before and after',
-    make: () => {
-      const root = hooked(new Router(), 'one')
-      root.use(guarded(new Router()).routes())
-      return hooked(root, 'two')
-    },
-  },
-  {
-    description: 'limiter before the guard, derived router, hooks before the operation',
-    make: () => limited(hooks(withAuth(null)(new Router()))),
-    limits: true,
-  },
-  {
-    description: 'limiter before the guard, derived router, hooks after the operation',
-    make: () => hooks(limited(withAuth(null)(new Router()))),
-    limits: true,
-  },
-  {
-    description: 'limiter before the guard, router derived from one with hooks, and wrapped again',
-    make: () => withAuth(null)(hooked(withAuth(null)(hooked(limited(new Router()), 'two')), 'one')),
-    limits: true,
-  },
-  {
-    description: 'limiter before the guard, mounted in a derived router with hooks',
-    make: () => {
-      const root = hooks(withAuth(null)(new Router()))
-      root.use(limited(new Router()).routes())
-      return root
-    },
-    limits: true,
-  },
+const ways: ReadonlyArray<readonly [description: string, make: () => RouterInstance, limits?: true]> = [
+  ['plain router, hooks before the operation', () => guarded(hooks(new Router()))],
+  ['plain router, hooks after the operation', () => hooks(guarded(new Router()))],
+  ['derived router, hooks before the operation', () => bare(hooks(withAuth(a)(new Router())))],
+  ['derived router, hooks after the operation', () => hooks(bare(withAuth(a)(new Router())))],
+  ['router derived from one with hooks', () => withAuth(a)(hooks(bare(new Router())))],
+  ['derived router, operation with its own guard, hooks before it', () => guarded(hooks(withAuth(null)(new Router())))],
+  ['derived router, operation with its own guard, hooks after it', () => hooks(guarded(withAuth(null)(new Router())))],
+  ['wrapped twice, hooks added between', () => hooks(withAuth(a)(hooked(bare(withAuth(null)(new Router())), 'two')))],
+  ['mounted in a derived router with hooks', () => hooks(withAuth(a)(new Router())).use(bare(new Router()).routes())],
+  [
+    'mounted with its own guard in a plain router with hooks before and after',
+    () => hooked(hooked(new Router(), 'one').use(guarded(new Router()).routes()), 'two'),
+  ],
+  [
+    'limiter before the guard, derived router, hooks before the operation',
+    () => limited(hooks(withAuth(null)(new Router()))),
+    true,
+  ],
+  [
+    'limiter before the guard, derived router, hooks after the operation',
+    () => hooks(limited(withAuth(null)(new Router()))),
+    true,
+  ],
+  [
+    'limiter before the guard, router derived from one with hooks, and wrapped again',
+    () => withAuth(null)(hooked(withAuth(null)(hooked(limited(new Router()), 'two')), 'one')),
+    true,
+  ],
+  [
+    'limiter before the guard, mounted in a derived router with hooks',
+    () => hooks(withAuth(null)(new Router())).use(limited(new Router()).routes()),
+    true,
+  ],
 ]
 
 describe('D-R10 param hooks', () => {
   const served = serve(() => {
     const root = new Router()
-    for (const [at, { make }] of ways.entries()) root.use(`/w${at}`, make().routes())
+    for (const [at, [, make]] of ways.entries()) root.use(`/w${at}`, make().routes())
     return appOf(root.routes())
   })
 
-  test.each(ways.map(({ description, limits }, at) => ({ description, path: `/w${at}/o/1/2`, limits })))(
+  test.each(ways.map(([description, , limits], at) => ({ description, path: `/w${at}/o/1/2`, limits })))(
     'D-R10 $description: no hook runs for a refused request',
     async ({ path, limits }) => {
       order.length = 0
@@ -121,7 +91,7 @@ describe('D-R10 param hooks', () => {
     },
   )
 
-  test.each(ways.map(({ description, limits }, at) => ({ description, path: `/w${at}/o/1/2`, limits })))(
+  test.each(ways.map(([description, , limits], at) => ({ description, path: `/w${at}/o/1/2`, limits })))(
     'D-R10 $description: both hooks run for an accepted request, in the order of the path',
     async ({ path, limits }) => {
       order.length = 0

@@ -4,16 +4,7 @@
 import Router from '@koa/router'
 import { withAuth } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import {
-  admitted,
-  appOf,
-  bearerFor,
-  denied,
-  handler,
-  notFound,
-  outcome,
-  tokenOf,
-} from '../../support/models/levels.js'
+import { admitted, appOf, bearerFor, denied, handler, notFound, outcome, tokenOf } from '../../support/models/levels.js'
 import { serve } from '../../support/servers/server.js'
 
 const [a, b] = [bearerFor('a'), bearerFor('b')]

@@ -6,7 +6,6 @@ import Router from '@koa/router'
 import type { Next } from 'koa'
 import compose from 'koa-compose'
 import { operation, withAuth } from 'koa-with-auth'
-
 import { describe, expect, test } from 'vitest'
 import {
   addUnchecked,
@@ -26,6 +25,7 @@ const a = bearerFor('a')
 type Any = (ctx: never, next: Next) => Promise<unknown>
 // Safe: a guard is middleware, and is used as middleware here
 const asMiddleware = (auth: unknown): Any => guardOf(auth) as Any
+const [guard, open] = [asMiddleware(a), asMiddleware(null)]
 const hidden = (...middleware: Any[]) => compose(middleware as never) as Any
 const last = handler('p') as unknown as Any
 
@@ -33,92 +33,73 @@ const goOn: Any = (_ctx, next) => next()
 
 const operationOrRouter = 'write router.get(path, withAuth(a), handler), or guard the whole router: withAuth(a)(router)'
 
+const byPrefix = (of: string) =>
+  `${of}.use(withAuth(a)) would guard by path prefix, which other spellings of the path evade; ${operationOrRouter}`
+const twice = (method: string) => `${method} /x: withAuth(...) is in it twice; remove one`
+const before = (method: string) => `${method} /x: withAuth(...) comes before the path; write it right after the path`
+const noHandler = (route: string) => `${route}: withAuth(...) has no handler after it; write it right after the path`
+
 describe('a misplaced guard that is seen when it is written', () => {
-  const cases: ReadonlyArray<{ description: string; run: () => unknown; message: string }> = [
-    {
-      description: 'app.use(withAuth(a))',
-      run: () => appOf(asMiddleware(a)),
-      message: `app.use(withAuth(a)) would guard by path prefix, which other spellings of the path evade; ${operationOrRouter}`,
-    },
-    {
-      description: 'router.use(withAuth(a))',
-      run: () => new Router().use(asMiddleware(a)),
-      message: `router.use(withAuth(a)) would guard by path prefix, which other spellings of the path evade; ${operationOrRouter}`,
-    },
-    {
-      description: "router.use('/p', withAuth(a))",
-      run: () => new Router().use('/p', asMiddleware(a)),
-      message: `router.use(withAuth(a)) would guard by path prefix, which other spellings of the path evade; ${operationOrRouter}`,
-    },
-    {
-      description: "router.use('/p', middleware, withAuth(null))",
-      run: () => new Router().use('/p', goOn, asMiddleware(null)),
-      message: `router.use(withAuth(a)) would guard by path prefix, which other spellings of the path evade; ${operationOrRouter}`,
-    },
-    {
-      description: 'derived.use(withAuth(a))',
-      run: () => withAuth(a)(new Router()).use(asMiddleware(a) as never),
-      message: `router.use(withAuth(a)) would guard by path prefix, which other spellings of the path evade; ${operationOrRouter}`,
-    },
-    {
-      description: 'twice in one operation of a derived router',
-      run: () => withAuth(a)(new Router()).get('/x', withAuth(a), withAuth(a) as never, handler('p')),
-      message: 'GET /x: withAuth(...) is in it twice; remove one',
-    },
-    {
-      description: 'twice in one operation, with a function between',
-      run: () =>
-        withAuth(null)(new Router()).post('/x', withAuth(null), goOn as never, asMiddleware(a) as never, handler('p')),
-      message: 'POST /x: withAuth(...) is in it twice; remove one',
-    },
-    {
-      description: 'twice in one operation of a plain router that is derived later',
-      run: () => withAuth(a)(new Router().all('/x', asMiddleware(a), asMiddleware(null), handler('p'))),
-      message: 'ALL /x: withAuth(...) is in it twice; remove one',
-    },
-    {
-      description: 'twice in one operation of a plain router that is mounted in a derived one',
-      run: () => withAuth(a)(new Router()).use(new Router().get('/x', asMiddleware(a), asMiddleware(a)).routes()),
-      message: 'GET /x: withAuth(...) is in it twice; remove one',
-    },
-    {
-      description: 'twice in one operation of a plain router',
-      run: () => new Router().get('/x', asMiddleware(a), asMiddleware(a), handler('p')),
-      message: 'GET /x: withAuth(...) is in it twice; remove one',
-    },
-    {
-      description: 'a public one and another in one operation of a plain router, with a function between',
-      run: () => new Router().put('/x', asMiddleware(null), goOn, asMiddleware(a), handler('p')),
-      message: 'PUT /x: withAuth(...) is in it twice; remove one',
-    },
-    {
-      description: 'no handler after it',
-      run: () => withAuth(a)(new Router()).get('/x', goOn as never, asMiddleware(a) as never),
-      message: 'GET /x: withAuth(...) has no handler after it; write it right after the path',
-    },
-    {
-      description: 'before the path',
-      run: () => withAuth(a)(new Router()).get(asMiddleware(a) as never, '/x' as never, handler('p') as never),
-      message: 'GET /x: withAuth(...) comes before the path; write it right after the path',
-    },
-    {
-      description: 'before the path, in a plain router that is mounted in a derived one',
-      run: () => withAuth(a)(new Router()).use(new Router().get(asMiddleware(a) as never, '/x', handler('p')).routes()),
-      message: 'GET /x: withAuth(...) comes before the path; write it right after the path',
-    },
-    {
-      description: 'before the path, in a plain router',
-      run: () => new Router().post(asMiddleware(a) as never, '/x', handler('p')),
-      message: 'POST /x: withAuth(...) comes before the path; write it right after the path',
-    },
-    {
-      description: 'no handler, in a plain router that is derived later',
-      run: () => withAuth(a)(new Router().get('/x', asMiddleware(a))),
-      message: 'GET /x: withAuth(...) has no handler after it; write it right after the path',
-    },
+  const cases: ReadonlyArray<[description: string, message: string, run: () => unknown]> = [
+    ['app.use(withAuth(a))', byPrefix('app'), () => appOf(guard)],
+    ['router.use(withAuth(a))', byPrefix('router'), () => new Router().use(guard)],
+    ["router.use('/p', withAuth(a))", byPrefix('router'), () => new Router().use('/p', guard)],
+    ["router.use('/p', middleware, withAuth(null))", byPrefix('router'), () => new Router().use('/p', goOn, open)],
+    ['derived.use(withAuth(a))', byPrefix('router'), () => withAuth(a)(new Router()).use(guard as never)],
+    [
+      'twice in one operation of a derived router',
+      twice('GET'),
+      () => withAuth(a)(new Router()).get('/x', withAuth(a), withAuth(a) as never, handler('p')),
+    ],
+    [
+      'twice in one operation, with a function between',
+      twice('POST'),
+      () => withAuth(null)(new Router()).post('/x', withAuth(null), goOn as never, guard as never, handler('p')),
+    ],
+    [
+      'twice in one operation of a plain router that is derived later',
+      twice('ALL'),
+      () => withAuth(a)(new Router().all('/x', guard, open, handler('p'))),
+    ],
+    [
+      'twice in one operation of a plain router that is mounted in a derived one',
+      twice('GET'),
+      () => withAuth(a)(new Router()).use(new Router().get('/x', guard, guard).routes()),
+    ],
+    [
+      'twice in one operation of a plain router',
+      twice('GET'),
+      () => new Router().get('/x', guard, guard, handler('p')),
+    ],
+    [
+      'a public one and another in one operation of a plain router, with a function between',
+      twice('PUT'),
+      () => new Router().put('/x', open, goOn, guard, handler('p')),
+    ],
+    [
+      'no handler after it',
+      noHandler('GET /x'),
+      () => withAuth(a)(new Router()).get('/x', goOn as never, guard as never),
+    ],
+    [
+      'before the path',
+      before('GET'),
+      () => withAuth(a)(new Router()).get(guard as never, '/x' as never, handler('p') as never),
+    ],
+    [
+      'before the path, in a plain router that is mounted in a derived one',
+      before('GET'),
+      () => withAuth(a)(new Router()).use(new Router().get(guard as never, '/x', handler('p')).routes()),
+    ],
+    ['before the path, in a plain router', before('POST'), () => new Router().post(guard as never, '/x', handler('p'))],
+    [
+      'no handler, in a plain router that is derived later',
+      noHandler('GET /x'),
+      () => withAuth(a)(new Router().get('/x', guard)),
+    ],
   ]
 
-  test.each(cases)('$description is a TypeError that names the place and the fix', ({ run, message }) => {
+  test.each(cases)('%s is a TypeError that names the place and the fix', (_description, message, run) => {
     expect(run).toThrow(new TypeError(message))
   })
 
@@ -150,11 +131,10 @@ const register =
     Reflect.apply(Reflect.get(router, method) as Function, router, given)
 
 describe('R22 a guard after the handler, in a router that knows no guard', () => {
-  const guard = asMiddleware(a)
   const late: ReadonlyArray<[string, (router: object) => unknown]> = [
     ['GET /x', register('get', '/x', last, guard)],
     ['GET /x', register('get', 'named', '/x', last, guard)],
-    ['POST /x', register('post', '/x', goOn, last, asMiddleware(null))],
+    ['POST /x', register('post', '/x', goOn, last, open)],
     ['GET /x,/y', register('get', ['/x', '/y'], last, guard)],
     ['ALL /x', register('all', '/x', last, guard)],
     ['DELETE /x', register('register', '/x', ['delete'], [last, guard])],
@@ -169,9 +149,7 @@ describe('R22 a guard after the handler, in a router that knows no guard', () =>
   describe.each(routers)('%s', (_name, made) => {
     test.each(late)('%s: throws when it is written, and has no such route', (label, write) => {
       const router = made()
-      expect(() => write(router)).toThrow(
-        new TypeError(`${label}: withAuth(...) has no handler after it; write it right after the path`),
-      )
+      expect(() => write(router)).toThrow(new TypeError(noHandler(label)))
       expect(Reflect.get(router, 'stack')).toEqual([])
     })
   })
@@ -196,16 +174,16 @@ describe('R22 a guard after the handler, in a router that knows no guard', () =>
 describe('a misplaced guard that is seen when a request comes', () => {
   const served = serve(() => {
     const router = new Router()
-    router.use('/used', hidden(asMiddleware(a)))
+    router.use('/used', hidden(guard))
     router.get('/used/x', handler('p'))
-    router.use('/same', hidden(asMiddleware(a)))
+    router.use('/same', hidden(guard))
     router.get('/same', handler('p'))
-    addUnchecked(router, '/twice', asMiddleware(a), asMiddleware(a), handler('p'))
-    addUnchecked(router, '/apart', asMiddleware(null), goOn, asMiddleware(a), handler('p'))
-    router.get('/composed', asMiddleware(a), hidden(asMiddleware(a), last))
+    addUnchecked(router, '/twice', guard, guard, handler('p'))
+    addUnchecked(router, '/apart', open, goOn, guard, handler('p'))
+    router.get('/composed', guard, hidden(guard, last))
     const derived = withAuth(a)(new Router())
-    derived.get('/derived', hidden(asMiddleware(a)) as never, handler('p'))
-    derived.use('/below', hidden(asMiddleware(null)) as never)
+    derived.get('/derived', hidden(guard) as never, handler('p'))
+    derived.use('/below', hidden(open) as never)
     derived.get('/below', handler('p'))
     return appOf(router.routes(), derived.routes())
   })
@@ -239,8 +217,8 @@ describe('a misplaced guard that is seen when a request comes', () => {
 
   test('a guard that is hidden in app.use before the routers admits no request', async () => {
     const layouts = [
-      [hidden(asMiddleware(a)), last],
-      [hidden(asMiddleware(null)), last],
+      [hidden(guard), last],
+      [hidden(open), last],
     ]
     for (const layout of layouts) {
       const own = await listen(appOf(...layout))
@@ -254,7 +232,7 @@ describe('a misplaced guard that is seen when a request comes', () => {
   })
 
   test('a guard without a handler after it in a plain router admits no request and writes no response', async () => {
-    const own = await listen(appOf(new Router().get('/x', asMiddleware(a)).routes()))
+    const own = await listen(appOf(new Router().get('/x', guard).routes()))
     expect(await outcome(own.port, '/x', 'p')).toEqual(denied('a'))
     expect((await get(own.port, '/x', tokenOf('a'))).status).toBe(404)
     await own.close()
@@ -262,7 +240,7 @@ describe('a misplaced guard that is seen when a request comes', () => {
 
   test('a router inside of an operation keeps its own guards', async () => {
     const inner = new Router().get('/outer/x', asMiddleware(bearerFor('b')), handler('p'))
-    const outer = new Router().get('/outer{/*rest}', asMiddleware(null), inner.routes() as never)
+    const outer = new Router().get('/outer{/*rest}', open, inner.routes() as never)
     const own = await listen(appOf(outer.routes()))
     expect(await outcome(own.port, '/outer/x', 'p')).toEqual(denied('b'))
     expect(await outcome(own.port, '/outer/x', 'p', tokenOf('b'))).toMatchObject({ status: 200, calls: 1 })
