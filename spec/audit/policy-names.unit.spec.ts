@@ -234,31 +234,17 @@ describe('S04 two that would have the same words', () => {
       'schemeName',
     ],
     ['inside of others', () => [routed(optional(admin), authorize(isAdmin)(user))], 'schemeName'],
-    ...sessionKinds.flatMap(([kind, made]): ReadonlyArray<[string, () => ReadonlyArray<RouterInstance>, string]> => [
-      [
-        `two ${kind} with other users`,
-        () => [routed(...[1, 2].map(() => made({ loadUser: () => anna })))],
-        'schemeName',
-      ],
-      [
-        `two ${kind} with other users in two routers`,
-        () => [1, 2].map(() => routed(made({ loadUser: () => anna }))),
-        'schemeName',
-      ],
-      [`${kind} with own users, and without`, () => [routed(made({ loadUser: () => anna }), made())], 'schemeName'],
-      [
-        `two throttled ${kind} in lists`,
-        () => [
-          routed(...[1, 2].map(() => [basic, throttled({ limiter: limiterOf(5) })(made({ loadUser: () => anna }))])),
-        ],
-        'schemeName',
-      ],
-      [
-        `two ${kind} under scopes`,
-        () => [routed(...[1, 2].map(() => readers()(made({ loadUser: () => anna }))))],
-        'schemeName',
-      ],
-    ]),
+    ...sessionKinds.flatMap(([kind, made]): ReadonlyArray<[string, () => ReadonlyArray<RouterInstance>, string]> => {
+      const own = () => made({ loadUser: () => anna })
+      const limited = () => [basic, throttled({ limiter: limiterOf(5) })(own())]
+      return [
+        [`two ${kind} with other users`, () => [routed(own(), own())], 'schemeName'],
+        [`two ${kind} with other users in two routers`, () => [routed(own()), routed(own())], 'schemeName'],
+        [`${kind} with own users, and without`, () => [routed(own(), made())], 'schemeName'],
+        [`two throttled ${kind} in lists`, () => [routed(limited(), limited())], 'schemeName'],
+        [`two ${kind} under scopes`, () => [routed(readers()(own()), readers()(own()))], 'schemeName'],
+      ]
+    }),
     [
       'two functions that find scopes',
       () => [routed(readers()(admin), requireScopes(['read'], { granted: () => 'read' })(admin))],

@@ -116,19 +116,8 @@ describe('isForged', () => {
     ['origin', 'https://app.example'],
     ['sec-fetch-mode', 'navigate'],
   ])('R09 an inherited %s: %s was not sent', (name, value) => {
-    const old = mockRequest({
-      method: 'POST',
-      fields: [
-        ['Host', 'api.example'],
-        ['Origin', 'https://attacker.example'],
-      ],
-    })
-    const another = mockRequest({
-      fields: [
-        ['Host', 'api.example'],
-        ['Sec-Fetch-Site', 'cross-site'],
-      ],
-    })
+    const old = requestOf({ origin: 'https://attacker.example' })
+    const another = requestOf({ method: 'GET', site: 'cross-site' })
     pollute({ [name]: value })
     expect([isForged(old, policy), isForgedChange(another, policy)]).toEqual([true, true])
   })
@@ -228,15 +217,7 @@ describe('a function of the origin, for previews', () => {
     return /^https:\/\/pr-\d+\.shop\.example$/.test(origin)
   }
   const policy = { csrf: true, trustedOrigins: trustedOrigins(previews) }
-  const from = (origin: string) =>
-    mockRequest({
-      method: 'POST',
-      fields: [
-        ['Host', 'api.example'],
-        ['Sec-Fetch-Site', 'cross-site'],
-        ['Origin', origin],
-      ],
-    })
+  const from = (origin: string) => requestOf({ site: 'cross-site', origin })
 
   it('is asked once for each origin, and never for what no browser writes', () => {
     asked.length = 0

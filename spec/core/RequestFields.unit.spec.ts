@@ -13,6 +13,7 @@ interface Row {
   readonly expected: Sent | undefined
 }
 
+const field = (name: string, value: string) => [name, value] as const
 const found = O.fromNullable<Sent | undefined>
 
 describe('fromHeader', () => {
@@ -22,47 +23,11 @@ describe('fromHeader', () => {
     row('empty', [['X-Key', '']], ''),
     row('A-20 blanks around the value are not a part of it', [['X-Key', ' \ta b\t ']], 'a b'),
     row('A-20 a no-break space is a part of it', [['X-Key', '\u00a0a\u00a0']], '\u00a0a\u00a0'),
-    row(
-      'A-22 sent twice',
-      [
-        ['X-Key', 'a'],
-        ['x-key', 'b'],
-      ],
-      ['a', 'b'],
-    ),
-    row(
-      'A-22 the same value sent twice',
-      [
-        ['X-Key', 'a'],
-        ['X-Key', 'a'],
-      ],
-      ['a', 'a'],
-    ),
-    row(
-      'A-22 sent three times',
-      [
-        ['X-Key', ''],
-        ['X-Key', 'b'],
-        ['X-KEY', 'c'],
-      ],
-      ['', 'b', 'c'],
-    ),
-    row(
-      'A-18 sent beside __proto__',
-      [
-        ['__proto__', 'x'],
-        ['X-Key', 'a'],
-      ],
-      'a',
-    ),
-    row(
-      'a value that looks like a name',
-      [
-        ['X-Other', 'X-Key'],
-        ['a', 'b'],
-      ],
-      undefined,
-    ),
+    row('A-22 sent twice', [field('X-Key', 'a'), field('x-key', 'b')], ['a', 'b']),
+    row('A-22 the same value sent twice', [field('X-Key', 'a'), field('X-Key', 'a')], ['a', 'a']),
+    row('A-22 sent three times', [field('X-Key', ''), field('X-Key', 'b'), field('X-KEY', 'c')], ['', 'b', 'c']),
+    row('A-18 sent beside __proto__', [field('__proto__', 'x'), field('X-Key', 'a')], 'a'),
+    row('a value that looks like a name', [field('X-Other', 'X-Key'), field('a', 'b')], undefined),
     row('A-22 joined by a proxy: one value, unchanged', [['X-Key', 'a, b']], 'a, b'),
   ]
   it.each(rows)('$description', ({ input, expected }) => {
@@ -88,10 +53,7 @@ describe('fromHeader', () => {
       change(request.req.headers)
       return fromHeader('X-Key')(request)
     }
-    const twice: NonNullable<RequestSpec['fields']> = [
-      ['X-Key', 'a'],
-      ['x-key', 'b'],
-    ]
+    const twice: NonNullable<RequestSpec['fields']> = [field('X-Key', 'a'), field('x-key', 'b')]
 
     it('is absent if it was removed, however often it was sent', () => {
       const take = (headers: Record<string, unknown>) => void delete headers['x-key']
@@ -118,11 +80,7 @@ describe('fromHeader', () => {
     it('comes from `headers` if there are no raw lines, as in requests of serverless adapters', () => {
       for (const rawHeaders of [[], undefined]) {
         const request = mockRequest({
-          fields: [
-            ['X-Key', 'a'],
-            ['Authorization', 'Bearer t'],
-            ['Cookie', 'key=c'],
-          ],
+          fields: [field('X-Key', 'a'), field('Authorization', 'Bearer t'), field('Cookie', 'key=c')],
         })
         // as such an adapter does; Node would make `headers` of the raw lines when it is first read
         Object.assign(request.req, { headers: { ...request.req.headers }, rawHeaders })
@@ -149,7 +107,7 @@ describe('fromHeader', () => {
 })
 
 describe('authorization', () => {
-  const line = (value: string) => ['Authorization', value] as const
+  const line = (value: string) => field('Authorization', value)
   const rows: ReadonlyArray<Row> = [
     row('absent', [], undefined),
     row('with this scheme', [line('Bearer a')], 'Bearer a'),
@@ -222,14 +180,7 @@ describe('cookie', () => {
     row('a blank after =: another cookie', [['Cookie', 'key= a']], undefined),
     row('A-21 sent twice', [['Cookie', 'key=a; key=b']], ['a', 'b']),
     row('A-21 the same value sent twice', [['Cookie', 'key=a; key=a']], ['a', 'a']),
-    row(
-      'A-21 in two lines',
-      [
-        ['Cookie', 'key=a'],
-        ['Cookie', 'key=b'],
-      ],
-      ['a', 'b'],
-    ),
+    row('A-21 in two lines', [field('Cookie', 'key=a'), field('Cookie', 'key=b')], ['a', 'b']),
   ]
   it.each(rows)('$description', ({ input, expected }) => {
     expect(fromCookie('key')(mockRequest({ fields: input }))).toStrictEqual(found(expected))

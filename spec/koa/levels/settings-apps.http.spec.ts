@@ -122,113 +122,100 @@ const sibling = (answering: Answering) =>
 const siblingApp = (answering: Answering) =>
   operations(apiApp({ auth: staff(), docs: false, prefix: '/admin' }) as unknown as RouterInstance, answering, '/o')
 
-/** How two routers are put into one: the application with the settings, and the sibling at `/admin`. */
-type Mounting = (
-  options: AuthSettings,
-  answering: Answering,
-  other: (answering: Answering) => RouterInstance,
-) => RouterInstance
+/** What is put into one router: the application with the settings, and the routes of the sibling at `/admin`. */
+interface Parts {
+  readonly options: AuthSettings
+  readonly answering: Answering
+  readonly weak: (more?: ApiAppOptions) => ReturnType<RouterInstance['routes']>
+  readonly other: () => ReturnType<RouterInstance['routes']>
+}
+type Mounting = (parts: Parts) => RouterInstance
 
 const mountings: ReadonlyArray<readonly [name: string, own: string, mounting: Mounting]> = [
-  [
-    'without a prefix, before the sibling',
-    '/own',
-    (options, answering, other) =>
-      new Router().use(weakApp(options, answering).routes()).use(other(answering).routes()),
-  ],
-  [
-    'without a prefix, after the sibling',
-    '/own',
-    (options, answering, other) =>
-      new Router().use(other(answering).routes()).use(weakApp(options, answering).routes()),
-  ],
+  ['without a prefix, before the sibling', '/own', ({ weak, other }) => new Router().use(weak()).use(other())],
+  ['without a prefix, after the sibling', '/own', ({ weak, other }) => new Router().use(other()).use(weak())],
   [
     'with a parameter as its prefix',
     '/t1/own',
-    (options, answering, other) =>
+    ({ weak, other }) =>
       new Router()
-        .use(weakApp({ ...options, prefix: '/:tenant' }, answering).routes())
-        .use('/in', other(answering).routes())
-        .use(other(answering).routes()),
+        .use(weak({ prefix: '/:tenant' }))
+        .use('/in', other())
+        .use(other()),
   ],
-  [
-    'mounted at a parameter',
-    '/t1/own',
-    (options, answering, other) =>
-      new Router().use('/:tenant', weakApp(options, answering).routes()).use(other(answering).routes()),
-  ],
+  ['mounted at a parameter', '/t1/own', ({ weak, other }) => new Router().use('/:tenant', weak()).use(other())],
   [
     'nested in a router without a prefix',
     '/n/own',
-    (options, answering, other) => {
-      const inner = new Router()
-        .use('/n', weakApp(options, answering).routes())
-        .use(weakApp(options, answering).routes())
-      return new Router().use(inner.routes()).use(other(answering).routes())
-    },
+    ({ weak, other }) => new Router().use(new Router().use('/n', weak()).use(weak()).routes()).use(other()),
   ],
   [
     'nested in an application',
     '/n/own',
-    (options, answering, other) => {
-      const outer = apiApp({ auth: null, docs: false })
-      outer.use('/n', weakApp(options, answering).routes())
-      outer.use(weakApp(options, answering).routes())
-      outer.use(other(answering).routes())
-      return outer
-    },
+    ({ weak, other }) => apiApp({ auth: null, docs: false }).use('/n', weak()).use(weak()).use(other()),
   ],
   [
     'without auth, in a router that guards it',
     '/own',
-    (options, answering, other) =>
+    ({ options, answering, other }) =>
       withAuth(staff())(new Router())
         .use(operations(apiApp({ docs: false, ...options }) as unknown as RouterInstance, answering).routes())
-        .use(other(answering).routes()),
+        .use(other()),
   ],
   [
     'with a second level, and a route of the copy',
     '/late/own',
-    (options, answering, other) => {
+    ({ options, answering, other }) => {
       const derived = withAuth(staff())(weakApp(options, answering))
       derived.use('/late', operations(new Router(), answering).routes())
-      const parent = new Router().use(derived.routes()).use(other(answering).routes())
-      return withAuth(staff())(parent)
+      return withAuth(staff())(new Router().use(derived.routes()).use(other()))
     },
   ],
   [
     'with its own middleware',
     '/own',
-    (options, answering, other) => {
+    ({ options, answering, other }) => {
       const app = apiApp({ auth: staff(), docs: false, ...options })
       app.use((_ctx, next) => next())
       app.use(async (_ctx, next) => {
         await next()
       })
       operations(app as unknown as RouterInstance, answering)
-      return new Router().use(app.routes()).use(other(answering).routes())
+      return new Router().use(app.routes()).use(other())
     },
   ],
   [
     'with an operation that calls next()',
     '/own',
-    (options, answering, other) => {
+    ({ options, answering, other }) => {
       const app = apiApp({ auth: null, docs: false, ...options })
       app.all('/:any/:thing', (_ctx, next) => next())
       app.all('/:any/:thing', async (_ctx, next) => {
         await next()
       })
       app.use(operations(withAuth(staff())(new Router()), answering).routes())
-      return new Router().use(app.routes()).use(other(answering).routes())
+      return new Router().use(app.routes()).use(other())
     },
   ],
   [
     'in a router that runs only the last match',
     '/own',
-    (options, answering, other) =>
-      new Router({ exclusive: true }).use(weakApp(options, answering).routes()).use(other(answering).routes()),
+    ({ weak, other }) => new Router({ exclusive: true }).use(weak()).use(other()),
   ],
 ]
+
+const mounted = (
+  mounting: Mounting,
+  options: AuthSettings,
+  answering: Answering,
+  other: (answering: Answering) => RouterInstance,
+) =>
+  mounting({
+    options,
+    answering,
+    weak: (more) => weakApp({ ...options, ...more }, answering).routes(),
+    other: () => other(answering).routes(),
+  })
 
 describe.each(Object.entries(cases))(
   'the setting %s of one application',
@@ -239,7 +226,7 @@ describe.each(Object.entries(cases))(
         ['an application', siblingApp],
       ])('R08 applies to its operations, not to those of %s beside it', async (_sibling, other) => {
         const { ask } = await running((app, answering) => {
-          app.use(mounting(options, answering, other).routes())
+          app.use(mounted(mounting, options, answering, other).routes())
         })
         expect(await look(ask, own)).toBe(held)
         expect(await look(ask, '/admin/o')).toBe(otherwise)
@@ -279,7 +266,7 @@ describe('R08 under tracers that wrap the functions of layers', () => {
       wrapLayers(copying)
       for (const { options, look, held, otherwise } of Object.values(cases)) {
         const { ask } = await running((app, answering) => {
-          app.use(mounting(options, answering, sibling).routes())
+          app.use(mounted(mounting, options, answering, sibling).routes())
         })
         expect(await look(ask, own)).toBe(held)
         expect(await look(ask, '/admin/o')).toBe(otherwise)
