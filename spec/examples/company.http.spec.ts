@@ -64,6 +64,7 @@ it('teams, roles and invitations', async () => {
   const [, link] = await anna('POST', '/teams/blue/invitations/bert@shop.example')
   expect((await bert('POST', String(link).replace('role=member', 'role=owner')))[0]).toBe(401)
   expect((await anna('POST', String(link)))[0]).toBe(403)
+  expect(await bert('GET', String(link))).toEqual([200, expect.stringContaining('<form method="post">')])
   expect((await bert('POST', String(link)))[0]).toBe(204)
   expect((await bert('POST', String(link)))[0]).toBe(410)
   expect(await bert('GET', '/teams/blue')).toEqual([200, { role: 'member' }])
