@@ -29,7 +29,7 @@ export const rpId = 'localhost'
 
 // the site also runs as a program of its own, beside the built package, where nothing looks into the store
 const recordsIn = async (store: Store) =>
-  (await import('../../../src/sign-in/passkeys/PasskeyRecord.js')).passkeysIn(rpId, store)
+  new (await import('../../../src/sign-in/passkeys/PasskeyRecord.js')).PasskeysInStore(rpId, store)
 
 /** What a store has of the passkeys of the site. */
 export const passkeysIn = (store: Store) => ({
@@ -37,9 +37,9 @@ export const passkeysIn = (store: Store) => ({
   ofUser: async (user: string) => (await recordsIn(store)).listOf(user),
   add: async (record: PasskeyRecord) => (await recordsIn(store)).add(record),
   update: async (id: string, used: PasskeyUse, at: number) => {
-    const { find, use } = await recordsIn(store)
-    const found = await find(id)
-    return found !== undefined && use(found, used, at)
+    const records = await recordsIn(store)
+    const found = await records.find(id)
+    return found !== undefined && records.use(found, used, at)
   },
   remove: async (...args: Parameters<Awaited<ReturnType<typeof recordsIn>>['remove']>) =>
     (await recordsIn(store)).remove(...args),

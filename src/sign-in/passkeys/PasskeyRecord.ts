@@ -39,38 +39,6 @@ export interface PasskeyRecord extends PasskeyUse {
   readonly lastUsedAt?: number
 }
 
-interface PasskeyStore {
-  readonly rpId: string
-  readonly store: Store
-}
-
-export interface PasskeysInStore {
-  /** Adds a passkey; `false` if its id exists. */
-  readonly add: (record: PasskeyRecord) => Promise<boolean>
-  readonly find: (id: string) => Promise<FoundPasskey | undefined>
-  /** The passkeys of a user, the oldest first. */
-  readonly listOf: (user: string) => Promise<ReadonlyArray<PasskeyRecord>>
-  /**
-   * Stores a use, and that it was at `at`. Resolves to `false`, and changes nothing, if the passkey was removed, or unless its counter is
-   * lower than that of the use, or both are 0. `lastUsedAt` never moves back.
-   */
-  readonly use: (known: FoundPasskey, use: PasskeyUse, at: number) => Promise<boolean>
-  /** Removes a passkey if it belongs to the user, and resolves to whether it did. */
-  readonly remove: (id: string, user: string) => Promise<boolean>
-}
-
-/** The passkeys of one RP id in a store that has its time limit. */
-export const passkeysIn = (rpId: string, store: Store): PasskeysInStore => {
-  const self: PasskeyStore = { rpId, store }
-  return {
-    add: (record) => addPasskey(self, record),
-    find: (id) => findPasskey(self, id),
-    listOf: (user) => passkeysOfUser(self, user),
-    use: (known, use, at) => useOf(self, known, use, at),
-    remove: (id, user) => remove(self, id, user),
-  }
-}
-
 interface FoundPasskey {
   readonly record: PasskeyRecord
   readonly text: string
@@ -83,12 +51,6 @@ const DAY = 86_400_000
 
 // So many other uses of one passkey would have to come in between
 const USE_TRIES = 20
-
-const passkeyName = ({ rpId }: PasskeyStore, id: string): string =>
-  `koa-with-auth/passkey/${digest(JSON.stringify([rpId, id]))}`
-
-const userName = ({ rpId }: PasskeyStore, user: string): string =>
-  `koa-with-auth/passkeys-of/${digest(JSON.stringify([rpId, user]))}`
 
 const isString = (u: unknown): boolean => typeof u === 'string'
 const isBoolean = (u: unknown): boolean => typeof u === 'boolean'
@@ -111,53 +73,75 @@ const passkeyRecordIn = (text: string): PasskeyRecord => {
   throw new StoreUnavailable('the store of passkeys has a text that is no record of this version')
 }
 
-const addPasskey = async (self: PasskeyStore, record: PasskeyRecord): Promise<boolean> => {
-  const name = passkeyName(self, record.id)
-  await self.store.add(userName(self, record.user), name, FOREVER)
-  return self.store.insert(name, JSON.stringify(record), FOREVER)
-}
+/** The passkeys of one RP id in a store that has its time limit. */
+export class PasskeysInStore {
+  readonly #rpId: string
+  readonly #store: Store
 
-const findPasskey = async (self: PasskeyStore, id: string): Promise<FoundPasskey | undefined> => {
-  const [text] = await self.store.get([passkeyName(self, id)])
-  if (text === undefined) return undefined
-  const record = passkeyRecordIn(text)
-  if (record.id === id) return { record, text }
-  throw new StoreUnavailable('the store of passkeys answered with another passkey')
-}
-
-const passkeysOfUser = async (self: PasskeyStore, user: string): Promise<ReadonlyArray<PasskeyRecord>> => {
-  const names = await self.store.members(userName(self, user))
-  const texts = names.length === 0 ? [] : await self.store.get(names)
-  // a name without a record is of a passkey that was removed, or was never made
-  return texts
-    .flatMap((text) => (text === undefined ? [] : [passkeyRecordIn(text)]))
-    .filter((record) => record.user === user)
-    .toSorted((a, b) => a.createdAt - b.createdAt)
-}
-
-const useOf = async (
-  self: PasskeyStore,
-  known: FoundPasskey,
-  { counter, backupEligible, backedUp }: PasskeyUse,
-  at: number,
-): Promise<boolean> => {
-  const { id } = known.record
-  let found: FoundPasskey | undefined = known
-  for (let tries = 0; tries < USE_TRIES; tries++) {
-    if (found === undefined || !isNextCounter(found.record.counter, counter)) return false
-    const lastUsedAt = Math.max(at, found.record.lastUsedAt ?? at)
-    const next = JSON.stringify({ ...found.record, counter, backupEligible, backedUp, lastUsedAt })
-    if (await self.store.update(passkeyName(self, id), next, FOREVER, found.text)) return true
-    found = await findPasskey(self, id)
+  constructor(rpId: string, store: Store) {
+    this.#rpId = rpId
+    this.#store = store
   }
-  throw new StoreUnavailable('the passkey was changed by others again and again')
-}
 
-const remove = async (self: PasskeyStore, id: string, user: string): Promise<boolean> => {
-  const found = await findPasskey(self, id)
-  if (found?.record.user !== user) return false
-  await self.store.end(passkeyName(self, id), DAY)
-  return true
+  #nameOf(id: string): string {
+    return `koa-with-auth/passkey/${digest(JSON.stringify([this.#rpId, id]))}`
+  }
+
+  #setOf(user: string): string {
+    return `koa-with-auth/passkeys-of/${digest(JSON.stringify([this.#rpId, user]))}`
+  }
+
+  /** Adds a passkey; `false` if its id exists. */
+  async add(record: PasskeyRecord): Promise<boolean> {
+    const name = this.#nameOf(record.id)
+    await this.#store.add(this.#setOf(record.user), name, FOREVER)
+    return this.#store.insert(name, JSON.stringify(record), FOREVER)
+  }
+
+  async find(id: string): Promise<FoundPasskey | undefined> {
+    const [text] = await this.#store.get([this.#nameOf(id)])
+    if (text === undefined) return undefined
+    const record = passkeyRecordIn(text)
+    if (record.id === id) return { record, text }
+    throw new StoreUnavailable('the store of passkeys answered with another passkey')
+  }
+
+  /** The passkeys of a user, the oldest first. */
+  async listOf(user: string): Promise<ReadonlyArray<PasskeyRecord>> {
+    const names = await this.#store.members(this.#setOf(user))
+    const texts = names.length === 0 ? [] : await this.#store.get(names)
+    // a name without a record is of a passkey that was removed, or was never made
+    return texts
+      .flatMap((text) => (text === undefined ? [] : [passkeyRecordIn(text)]))
+      .filter((record) => record.user === user)
+      .toSorted((a, b) => a.createdAt - b.createdAt)
+  }
+
+  /**
+   * Stores a use, and that it was at `at`. Resolves to `false`, and changes nothing, if the passkey was removed, or unless its counter is
+   * lower than that of the use, or both are 0. `lastUsedAt` never moves back.
+   */
+  async use(known: FoundPasskey, use: PasskeyUse, at: number): Promise<boolean> {
+    const { counter, backupEligible, backedUp } = use
+    const { id } = known.record
+    let found: FoundPasskey | undefined = known
+    for (let tries = 0; tries < USE_TRIES; tries++) {
+      if (found === undefined || !isNextCounter(found.record.counter, counter)) return false
+      const lastUsedAt = Math.max(at, found.record.lastUsedAt ?? at)
+      const next = JSON.stringify({ ...found.record, counter, backupEligible, backedUp, lastUsedAt })
+      if (await this.#store.update(this.#nameOf(id), next, FOREVER, found.text)) return true
+      found = await this.find(id)
+    }
+    throw new StoreUnavailable('the passkey was changed by others again and again')
+  }
+
+  /** Removes a passkey if it belongs to the user, and resolves to whether it did. */
+  async remove(id: string, user: string): Promise<boolean> {
+    const found = await this.find(id)
+    if (found?.record.user !== user) return false
+    await this.#store.end(this.#nameOf(id), DAY)
+    return true
+  }
 }
 
 /** Whether a counter may follow another one: it grows, or there is none. */

@@ -4,7 +4,7 @@ import { deepFreeze } from '../../core/data.js'
 import * as is from '../../core/checks.js'
 import { checkOptions, type Check, type Checks } from '../../core/options.js'
 import { storeLike, timedStore, type Store } from '../../stores/Store.js'
-import { passkeysIn, type PasskeysInStore } from './PasskeyRecord.js'
+import { PasskeysInStore } from './PasskeyRecord.js'
 
 /** A user whose type is not given, as in `passkeys({ nameOf: (user) => user.email })`. `passkeys<User>` names another type. */
 export interface NamedUser {
@@ -113,10 +113,9 @@ export const checkPasskeysOptions = <U>(options: PasskeysOptions<U>) => {
       `passkeys({ origins }) has no origin of ${rp.id}; add https://${rp.id}, because browsers fetch the related origins from there`,
     )
   }
-  const inStore: PasskeysInStore = passkeysIn(rp.id, timedStore('passkeys', store, timeout))
   return {
     party: Object.freeze({ id: rp.id, name: rp.name, origins, topOrigins, userVerification }),
-    inStore,
+    inStore: new PasskeysInStore(rp.id, timedStore('passkeys', store, timeout)),
     nameOf,
     lifetime,
     // those that are not of the domain of the RP id
