@@ -150,25 +150,6 @@ describe.each(engines)('sqliteStore by %s, locked by another connection', (engin
     client.close()
     store.close()
   })
-
-  it('a lock that stays is an outage, not an endless wait, and reads still work', async () => {
-    const path = join(folder, `${engine.replace(/\W/g, '')} kept.db`)
-    const store = sqliteStore({ url: `file:${path}`, engine })
-    await store.insert('id', 'text', 60_000)
-    const client = await another(path, engine)
-    const unlock = await client.lock()
-    const ending = store.end('id', 60_000).then(
-      () => 'ended',
-      (error: Error) => error.message,
-    )
-    expect(await store.get(['id'])).toEqual(['text'])
-    expect(await ending).toContain('SQLITE_BUSY')
-    unlock()
-    await store.end('id', 60_000)
-    expect(await store.get(['id'])).toEqual([undefined])
-    client.close()
-    store.close()
-  })
 })
 
 describe.each(engines)('sqliteStore by %s, its file truncated', (engine) => {

@@ -114,23 +114,6 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
       expect((await signedIn()) - before).toBe(1)
     }
   })
-
-  it('W-03 an answer that was replaced, of another browser, or for another ceremony is unknown in both', async () => {
-    const { one, other, share } = browser()
-    const phone = softwareAuthenticator({ origin })
-    await one.post(`/sign-in/password/u${randomUUID().slice(0, 8)}`)
-    const registered = phone.create(await optionsFrom({ browser: one, phone }, '/passkeys/options'))
-    share()
-    expect((await other.post('/sign-in/passkey', registered)).status).toBe(400)
-    expect((await other.post('/passkeys', registered)).status).toBe(201)
-    const answer = phone.get(await optionsFrom({ browser: other, phone }, '/sign-in/passkey/options'))
-    share(other, one)
-    expect((await clientOf(1).post('/sign-in/passkey', answer)).status).toBe(400)
-    expect((await one.post('/prove/passkey', answer)).status).toBe(400)
-    expect((await one.post('/sign-in/passkey', answer)).status).toBe(200)
-    share()
-    expect((await other.post('/sign-in/passkey', answer)).status).toBe(400)
-  })
 }
 
 describeWithRedis('two processes on one Redis', () => {
