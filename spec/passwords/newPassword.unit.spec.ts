@@ -67,7 +67,14 @@ describe('newPassword: common ones', () => {
     expect(all.filter((one) => [...one].length < 8)).toEqual([])
     for (const one of all) expect([one, await reasonOf(one, { min: 8 })]).toEqual([one, 'common'])
     expect(await reasonOf('PassWord123', { min: 8 })).toBe('common')
-    expect(await reasonOf('1qaz2wsx3edc4rfv')).toBe('common')
+    for (const long of [
+      '1qaz2wsx3edc4rfv',
+      '123456789012345',
+      '1234567890123456',
+      'QwertyuiopAsdfgh',
+      '000000000000000',
+    ])
+      expect([long, await reasonOf(long)]).toEqual([long, 'common'])
   })
 
   it('refuses fewer than 1 of 2,000 random ones', async () => {

@@ -65,8 +65,8 @@ const checks: Checks<NewPasswordOptions> = {
  *
  * - `short`: fewer characters (code points) than `min`. What is no string, or has a lone surrogate or NUL, is no password at all.
  * - `long`: more than 128.
- * - `common`: one of the 10,000 commonest passwords of at least 8 characters, in any case. A filter holds them, so it also refuses
- *   0.013 % of other passwords, by the size of the filter.
+ * - `common`: one of the 10,000 commonest passwords of at least 8 characters, or a run of 15 to 20 digits or neighboring keys, in any
+ *   case. A filter holds them, so it also refuses 0.012 % of other passwords, by the size of the filter.
  * - `context`: it contains something about the user, or one of `words`.
  * - `breached`: it has leaked.
  *
