@@ -340,6 +340,10 @@ describe('P-08 a stored hash with very high costs', () => {
     expect(parse(`$argon2id$v=19$${cost}$${SALT}$${KEY}`)).toBeDefined()
   })
 
+  it('of bcrypt is read up to a cost of 16', () => {
+    expect([16, 17].map((cost) => parse(`$2b$${cost}$${'a'.repeat(53)}`)?._tag)).toEqual(['bcrypt', undefined])
+  })
+
   it('only one hash with much memory is verified at a time, and others do not wait for it', async ({ skip }) => {
     skip(availableParallelism() < 2, 'one core is not enough to see it')
     untimedPasswords()

@@ -160,6 +160,9 @@ describeEveryOther((store) => {
         expect([offset, await app.verify('anna', codeOf(secret, offset))]).toEqual([offset, offset === 0])
       }
       expect(() => clocked(store(), { window: 2 as never })).toThrow(new TypeError('totp({ window }) must be 0 or 1'))
+      const { app, rotate } = clocked(store())
+      rotate(['a short key'])
+      expect(() => app.enrol('anna')).toThrow('32')
     })
   })
 

@@ -300,6 +300,8 @@ describe('a password', () => {
     const { site } = await start()
     site.store.instead.get = () => Promise.reject(new Error('down'))
     expect((await send(site.visitor(), right)).status).toBe(503)
+    const shown = await post(site.visitor(), right)
+    expect([shown.status, formOf(shown).inputs]).toMatchObject([503, { username: 'anna' }])
   })
 })
 
