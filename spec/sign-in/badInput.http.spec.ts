@@ -24,6 +24,7 @@ const bodies: ReadonlyArray<readonly [name: string, type: string, body: string]>
   ['1 MB of JSON', json, JSON.stringify({ username: 'anna', address: 'x'.repeat(1_000_000) })],
   ['1 MB of a form', form, `username=anna&handle=${'x'.repeat(1_000_000)}`],
   ['thousands of fields', form, 'a=1&'.repeat(5000)],
+  ['a hundred fields more', form, `${'a=1&'.repeat(100)}address=anna@shop.example`],
   ['a form of several parts', 'multipart/form-data; boundary=b', parts],
   ['a form as plain text', 'text/plain', 'username=anna&password=anna-secret&address=anna@shop.example'],
   ['no content type', '', 'username=anna&password=anna-secret&address=anna@shop.example'],

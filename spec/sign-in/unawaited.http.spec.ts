@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Context } from 'koa'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
-import { secondFactor, askSecondFactor } from 'koa-with-auth/sign-in'
+import { askSecondFactor, finish, secondFactor } from 'koa-with-auth/sign-in'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
 import { unhandledRejections } from '../support/runs/unhandled.js'
@@ -70,4 +70,8 @@ describe('C-06 askSecondFactor', () => {
     // another site begins none
     expect((await visitor().post('/awaited', { 'Sec-Fetch-Site': 'cross-site' })).status).toBe(403)
   })
+})
+
+it('finish without a hook is a TypeError, unless the kind needs none', () => {
+  expect(() => finish(code, undefined as never)).toThrow('finish(kind, hook): hook must be a function, not undefined')
 })
