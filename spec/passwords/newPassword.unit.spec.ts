@@ -93,14 +93,14 @@ describe('newPassword: common ones', () => {
 })
 
 describe('newPassword: context', () => {
-  const user = { id: 7, username: 'annab', name: 'Anna M. Berg de Souza', email: 'post.anna@shop.example' }
+  const user = { id: 7, username: 'annab', name: 'Anna M. Berg de Souza', email: 'lotte.p@shop.example' }
 
   it.each([
     ['xx ANNAB yy zz 123456', 'context'],
     ['my name is Anna, right?', 'context'],
     ['the iceberg of the north', 'context'],
-    ['Post.Anna 2026 hello world', 'context'],
-    ['post.anna@shop.example', 'context'],
+    ['Lotte.P 2026 hello world', 'context'],
+    ['lotte.p@shop.example', 'context'],
     ['de facto, a good one!', 'ok'],
     ['m for murder is a film', 'ok'],
     ['4nn4 b3rg in leetspeak', 'ok'],
