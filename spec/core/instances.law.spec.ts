@@ -1,6 +1,5 @@
-/** The fp-ts instances of Authenticator: the laws of Functor, Alt and Semigroup. */
+/** The fp-ts instances of Authenticator: the laws of Alt and Semigroup. Those of Functor are in `map.law`. */
 import fc from 'fast-check'
-import { identity } from 'fp-ts/lib/function.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Alt1 } from 'fp-ts/lib/Alt.js'
 import type { URIS, Kind } from 'fp-ts/HKT.js'
@@ -11,39 +10,13 @@ import { describe, expect, it } from 'vitest'
 import { build, observe, request, shape } from '../support/models/arbitraries.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
-const { Alt, Functor, getSemigroup, URI } = Authenticator
+const { Alt, getSemigroup, URI } = Authenticator
 const change = fc.func(fc.oneof(fc.string({ minLength: 1 }), fc.integer({ min: 1 })))
 type Made = (calls: string[]) => Authenticator<unknown>
 
 const same = async (left: Made, right: Made, by: Parameters<typeof observe>[1]): Promise<void> => {
   expect(await observe(left, by)).toStrictEqual(await observe(right, by))
 }
-
-describe('Functor', () => {
-  it('identity', async () => {
-    await fc.assert(
-      fc.asyncProperty(shape, request, (a, by) =>
-        same(
-          (calls) => Functor.map(build(a, calls), identity),
-          (calls) => build(a, calls),
-          by,
-        ),
-      ),
-    )
-  })
-
-  it('composition', async () => {
-    await fc.assert(
-      fc.asyncProperty(shape, change, change, request, (a, f, g, by) =>
-        same(
-          (calls) => Functor.map(build(a, calls), (who) => g(f(who))),
-          (calls) => Functor.map(Functor.map(build(a, calls), f), g),
-          by,
-        ),
-      ),
-    )
-  })
-})
 
 describe('Alt', () => {
   it('associativity', async () => {

@@ -6,7 +6,7 @@ import { identity, pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import fc from 'fast-check'
 import { AuthError, httpBearer, optional, type Authenticator } from 'koa-with-auth'
-import { flatMap, fromFunction, lenient, map } from 'koa-with-auth/fp'
+import { Authenticator as instances, flatMap, fromFunction, lenient, map } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { build, observe, readable, request, shape } from '../support/models/arbitraries.js'
 import { mockRequest } from 'koa-with-auth/testing'
@@ -19,6 +19,7 @@ const principal = fc.oneof(
   fc.constantFrom({}, [] as object, O.none, O.some(1), E.left('a'), E.right({}), Object.prototype, new Error('data')),
   fc.record({ _tag: fc.constantFrom('Right', 'absent'), right: fc.string() }),
 )
+const { Functor } = instances
 const change = fc.func(principal)
 const bare = mockRequest()
 const anna = fromFunction(() => 'anna')
@@ -29,6 +30,7 @@ type Mapping = (f: (principal: never) => unknown) => (a: Authenticator<unknown>)
 
 describe.each<[string, Mapping, typeof change]>([
   ['map', map as Mapping, change],
+  ['Authenticator.Functor.map', (f) => (a) => Functor.map(a, f as (principal: unknown) => unknown), change],
   ['flatMap', flatMap as Mapping, plain as typeof change],
 ])('%s', (_name, mapping, functions) => {
   it('of identity is identity, description included', async () => {

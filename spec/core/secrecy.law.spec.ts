@@ -1,7 +1,8 @@
 /** No response of this layer contains a credential that was sent, whatever the hook does with it (A-28, A-37, B-25). */
 import { inspect } from 'node:util'
 import Router from '@koa/router'
-import { either as E } from 'fp-ts'
+import { either as E, option as O } from 'fp-ts'
+import createError from 'http-errors'
 import fc from 'fast-check'
 import Koa from 'koa'
 import {
@@ -16,12 +17,35 @@ import {
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { secret } from '../support/models/arbitraries.js'
-import { carelessHooks } from '../support/sites/carelessHooks.js'
 import { mockRequest } from 'koa-with-auth/testing'
 import { sendRaw } from '../support/servers/rawSocket.js'
 import { serve } from '../support/servers/server.js'
 
 type Hook = (credential: string) => unknown
+
+// Hooks that reveal the credential, in every way in which a hook can fail
+const carelessHooks: Readonly<Record<string, Hook>> = {
+  refuses: () => false,
+  none: () => O.none,
+  left: (credential) => E.left(credential),
+  leftError: (credential) => E.left(new Error(credential)),
+  leftLater: async (credential) => E.left({ _tag: 'invalid token', credential }),
+  throwsError: (credential) => {
+    throw new Error(`bad credential ${credential}`)
+  },
+  throwsText: (credential) => {
+    throw credential
+  },
+  rejects: (credential) => Promise.reject(new Error(credential)),
+  throws401: (credential) => {
+    throw createError(401, `bad credential ${credential}`, { headers: { 'X-Credential': credential } })
+  },
+  throws200: (credential) => {
+    throw Object.assign(new Error(credential), { status: 200, expose: true, headers: { location: `/${credential}` } })
+  },
+  rejects503: (credential) => Promise.reject(createError(503, credential, { expose: true })),
+  answersTask: (credential) => () => credential,
+}
 
 const kinds: Readonly<Record<string, (hook: Hook) => Authenticator<unknown>>> = {
   query: (hook) => apiKeyQuery({ authenticate: (_request, key) => hook(key) }),
