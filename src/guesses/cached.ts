@@ -101,16 +101,16 @@ export const cached = <C extends ReadonlyArray<unknown>, R>(
 
 declareFactory('cached', cached)
 
-const isText = (u: unknown): boolean => typeof u === 'string'
+const isPlainValue = (u: unknown): boolean => typeof u === 'string'
 
 // Nearly all credentials are strings, and a replacer takes longer than all the rest
 const textOf = (credential: ReadonlyArray<unknown>): string =>
-  credential.every(isText) ? JSON.stringify(credential) : JSON.stringify(credential, plainOnly)
+  credential.every(isPlainValue) ? JSON.stringify(credential) : JSON.stringify(credential, plainOnly)
 
 // It is unknown which part of an instance is the credential
 function plainOnly(this: unknown, name: string, read: unknown): unknown {
   const value: unknown = Reflect.get(Object(this), name)
-  const isScalar = isText(value) || typeof value === 'boolean' || value === null || Number.isFinite(value)
+  const isScalar = isPlainValue(value) || typeof value === 'boolean' || value === null || Number.isFinite(value)
   if (isScalar || Array.isArray(value) || (typeof value === 'object' && value !== null && isPlain(value))) return read
   throw new TypeError('cached(verify): the credential must be text or plain data; pass the part of it that was sent')
 }

@@ -65,7 +65,7 @@ export interface ClaimRules extends Times {
 /** A JSON object without a prototype, so that an inherited property is no member. */
 export type Json = Readonly<Record<string, unknown>>
 
-const isTime = (u: unknown): u is number => typeof u === 'number' && Number.isFinite(u)
+const isTimestamp = (u: unknown): u is number => typeof u === 'number' && Number.isFinite(u)
 
 /**
  * Why a token is refused at a time, in seconds. The caller must report `expired` only if the signature is good. Without
@@ -80,13 +80,14 @@ export const refusalByTime = (
 ): Extract<Why, 'claims' | 'expired' | 'not yet'> | undefined => {
   const { exp, nbf, iat } = claims
   // JSON reads 1e400 as Infinity
-  if (exp === undefined ? isExpDemanded : !isTime(exp)) return 'claims'
-  if (nbf !== undefined && !isTime(nbf)) return 'claims'
-  if (iat === undefined ? maxTokenAge !== undefined : !isTime(iat)) return 'claims'
+  if (exp === undefined ? isExpDemanded : !isTimestamp(exp)) return 'claims'
+  if (nbf !== undefined && !isTimestamp(nbf)) return 'claims'
+  if (iat === undefined ? maxTokenAge !== undefined : !isTimestamp(iat)) return 'claims'
   const latest = now + clockTolerance
-  if ((isTime(nbf) && nbf > latest) || (maxTokenAge !== undefined && isTime(iat) && iat > latest)) return 'not yet'
-  if (maxTokenAge !== undefined && isTime(iat) && now - iat > maxTokenAge + clockTolerance) return 'expired'
-  return isTime(exp) && now >= exp + clockTolerance ? 'expired' : undefined
+  if ((isTimestamp(nbf) && nbf > latest) || (maxTokenAge !== undefined && isTimestamp(iat) && iat > latest))
+    return 'not yet'
+  if (maxTokenAge !== undefined && isTimestamp(iat) && now - iat > maxTokenAge + clockTolerance) return 'expired'
+  return isTimestamp(exp) && now >= exp + clockTolerance ? 'expired' : undefined
 }
 
 /** Whether a claim is a string that can be kept. A subject has at most 255 characters (OpenID Connect Core §2); the others, too. */
@@ -248,7 +249,7 @@ export const refusalOfIdToken = (
   clockTolerance: number,
   now: number,
 ): string | undefined => {
-  const isPast = (time: unknown): time is number => isTime(time) && time <= now + clockTolerance
+  const isPast = (time: unknown): time is number => isTimestamp(time) && time <= now + clockTolerance
   if (!isText(iss)) return 'iss'
   if (!isText(sub) || sub.trim() === '') return 'sub'
   if (azp !== undefined && azp !== wanted.clientId) return 'azp'

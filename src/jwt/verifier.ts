@@ -36,11 +36,11 @@ export interface ValidToken {
   readonly ending?: { readonly name: string; readonly isRevoked: () => boolean }
 }
 
-type Verified = Result<ValidToken>
+type TokenVerdict = Result<ValidToken>
 
-export const malformedToken: Verified = E.left(because(malformed, 'syntax'))
-const unsignedToken: Verified = E.left(because(invalid, 'algorithm'))
-const expiredToken: Verified = E.left(because(expired, 'expired'))
+export const malformedToken: TokenVerdict = E.left(because(malformed, 'syntax'))
+const unsignedToken: TokenVerdict = E.left(because(invalid, 'algorithm'))
+const expiredToken: TokenVerdict = E.left(because(expired, 'expired'))
 const wrongSignature: Result<never> = E.left(because(invalid, 'signature'))
 const unknownKeyToken: Result<never> = E.left(because(invalid, 'key'))
 
@@ -64,7 +64,7 @@ export const verifier = (
   }
 }
 
-const remembered = (self: Verifier, cache: Memory<CachedToken>, key: string): Verified | undefined => {
+const remembered = (self: Verifier, cache: Memory<CachedToken>, key: string): TokenVerdict | undefined => {
   const now = Date.now()
   const kept = cache.get(key, now)
   if (kept === undefined || !self.providers.isCurrent(kept.provider)) return undefined
@@ -73,7 +73,7 @@ const remembered = (self: Verifier, cache: Memory<CachedToken>, key: string): Ve
 }
 
 // A remembered token is good while its keys are the current ones and its times are valid
-const ifStillValid = ({ rules }: Verifier, kept: CachedToken, current: Keys, now: number): Verified | undefined =>
+const ifStillValid = ({ rules }: Verifier, kept: CachedToken, current: Keys, now: number): TokenVerdict | undefined =>
   kept.keys === current && refusalByTime(kept.times, rules, now / 1000) === undefined
     ? E.right({ payload: kept.payload, claims: kept.copy() })
     : undefined
@@ -128,7 +128,13 @@ const checkWithNewerKeys = async (compact: ParsedToken, { keys: source }: Provid
   return (await checkSignature(compact, others.right)) === 'good' ? E.right(others.right) : wrongSignature
 }
 
-const acceptSigned = (self: Verifier, token: ParsedToken, key: string, provider: Provider, keys: Keys): Verified => {
+const acceptSigned = (
+  self: Verifier,
+  token: ParsedToken,
+  key: string,
+  provider: Provider,
+  keys: Keys,
+): TokenVerdict => {
   const { payload, claims, given } = token
   const refusal = refusalByTime(claims, self.rules, Date.now() / 1000)
   if (refusal !== undefined) return refusal === 'expired' ? expiredToken : E.left(because(invalid, refusal))

@@ -53,22 +53,22 @@ export const keyRecordIn = (text: string): KeyRecord => {
 }
 
 const isTime = (u: unknown): boolean => Number.isFinite(u)
-const isString = (u: unknown): boolean => typeof u === 'string'
+const isKeyText = (u: unknown): boolean => typeof u === 'string'
 const ifAny = (is: (u: unknown) => boolean, u: unknown): boolean => u === undefined || is(u)
 
 const isSecret = (u: unknown): boolean => {
   if (typeof u !== 'object' || u === null) return false
   const { digest: one, until } = ownFields(u)
-  return isString(one) && ifAny(isTime, until)
+  return isKeyText(one) && ifAny(isTime, until)
 }
 
 const isKeyRecord = (u: { readonly [K in keyof KeyRecord]?: unknown }): u is KeyRecord =>
-  [u.id, u.owner, u.name].every(isString) &&
-  [u.prefix, u.last4].every((one) => ifAny(isString, one)) &&
+  [u.id, u.owner, u.name].every(isKeyText) &&
+  [u.prefix, u.last4].every((one) => ifAny(isKeyText, one)) &&
   [u.expiresAt, u.revokedAt, u.rotatedAt, u.lastUsedAt].every((one) => ifAny(isTime, one)) &&
   isTime(u.createdAt) &&
   Array.isArray(u.scopes) &&
-  u.scopes.every(isString) &&
+  u.scopes.every(isKeyText) &&
   Array.isArray(u.secrets) &&
   u.secrets.every(isSecret)
 

@@ -209,11 +209,11 @@ const isForClients = ({ keyUsage }: X509Certificate): boolean =>
   ((keyUsage as string[] | undefined) ?? [CLIENT_AUTH]).some((use) => use === CLIENT_AUTH || use === ANY_USE)
 
 // How many certificates are remembered, so that a signature is not verified for each request
-const KNOWN = 1000
+const MAX_KNOWN = 1000
 
 const issuedBy = (given: unknown): Accepting => {
   const all = authoritiesIn(given)
-  const authorities = memory<X509Certificate>({ size: KNOWN, maxAge: Infinity, dropsFirst: 'oldest' })
+  const authorities = memory<X509Certificate>({ size: MAX_KNOWN, maxAge: Infinity, dropsFirst: 'oldest' })
   const authorityOf = (certificate: X509Certificate): X509Certificate | undefined => {
     const { fingerprint256 } = certificate
     const kept = authorities.get(fingerprint256)

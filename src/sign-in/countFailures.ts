@@ -9,7 +9,7 @@ import { memoryLimiter } from '../guesses/memoryLimiter.js'
 import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
 
 const MINUTES = 60
-const DAY_SECONDS = 24 * 60 * MINUTES
+export const DAY_SECONDS = 24 * 60 * MINUTES
 
 /**
  * What counts without a `limiter`, in the memory of this process: ten guesses at an account from an address in 15 minutes, and a hundred

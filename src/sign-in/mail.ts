@@ -73,7 +73,7 @@ const linkMembers = ({ method, body, query }: Incoming) => {
 }
 
 // After which time, in milliseconds, a mail is reported as too slow
-const TIMEOUT = 30_000
+const SLOW_MAIL = 30_000
 
 type Calling = <A extends object>(hook: string, given: A) => A
 
@@ -89,7 +89,7 @@ const sendLater = (where: string, send: (calling: Calling) => unknown): void => 
     return given
   }
   setImmediate(() => {
-    const timer = setTimeout(() => failed(`did not end within ${TIMEOUT} ms`), TIMEOUT)
+    const timer = setTimeout(() => failed(`did not end within ${SLOW_MAIL} ms`), SLOW_MAIL)
     timer.unref()
     Promise.resolve()
       .then(() => send(calling))

@@ -85,7 +85,7 @@ export const usedIn = <K extends { readonly name: string }>({ host }: Applicatio
 
 // --- the browser
 
-const DAY = 86_400_000
+const COOKIE_DAY = 86_400_000
 const HOUR = 3_600_000
 
 const cookieOf = ({ https }: SessionHost): string => (https === true ? '__Host-browser' : 'browser')
@@ -118,7 +118,7 @@ export const browserFor = (ctx: Context, host: SessionHost, lifetime: number): s
     path: '/',
     signed: false,
     overwrite: true,
-    maxAge: Math.max(DAY, lifetime + HOUR),
+    maxAge: Math.max(COOKIE_DAY, lifetime + HOUR),
   })
   return browser
 }

@@ -20,7 +20,7 @@ import { idsIn } from '../stores/oneTimeIds.js'
 import { storeLike, timedStore, type Store } from '../stores/Store.js'
 import { requestSessionOf } from '../sessions/RequestSession.js'
 import { contextOf, type WithRequest } from '../sessions/SignIn.js'
-import { caught, thrownFor, usualLimiters } from './countFailures.js'
+import { caught, DAY_SECONDS, thrownFor, usualLimiters } from './countFailures.js'
 import { routePath, typedCode, typedDigits, type Kind } from './Kind.js'
 
 /** One way to give a second factor by a code. */
@@ -54,7 +54,7 @@ const SECRET_BYTES = 20
 /** How long the newest code of a secret is remembered, so that no older one is good when the clock is set back. */
 const STEP_LIFETIME = 90 * 86_400_000
 
-const TIMEOUT = 2000
+const STORE_TIMEOUT = 2000
 
 // More codes of one user cannot be good at once
 const CHANGES = 3
@@ -150,7 +150,7 @@ export const totp = (options: TotpOptions): Totp => {
   const checks = { issuer: is.nonEmpty, keys: is.hook(0), secretOf: is.hook(1), store: storeLike, window }
   const given = checkOptions<TotpOptions>('totp', options, checks)
   const { issuer, keys, secretOf, window: around = 1 } = given
-  const inStore = timedStore('one-time-ids', given.store, TIMEOUT)
+  const inStore = timedStore('one-time-ids', given.store, STORE_TIMEOUT)
   const seal = (user: string, secret: Buffer): string => {
     const [root] = rootsOf(keys, 'totp')
     // Safe: strong keys are at least one
@@ -326,9 +326,8 @@ const inAllProcesses = async <A>(
 
 const CODE_TRIES = 5
 
-// NIST SP 800-63B §3.2.2: at most 100 wrong ones in a row for an account. In seconds
+// NIST SP 800-63B §3.2.2: at most 100 wrong ones in a row for an account
 const MAX_WRONG_CODES = 100
-const DAY_SECONDS = 86_400
 
 /**
  * A kind whose answer is a code of a second factor; its name has the factors, so what it begins is finished by no others.

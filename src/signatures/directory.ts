@@ -137,11 +137,11 @@ const keySetIn = (bytes: Buffer): SigningKeySet => {
 
 // Of one origin, strangers can name as many addresses as they like
 const MAX_NEW = 5
-const MINUTE = 60_000
+const NEW_EVERY = 60_000
 
 /** Whether one more new address of an origin may be fetched now. */
 const newAddresses = () => {
-  const counts = memory<{ left: number }>({ size: MAX_AGENTS, maxAge: MINUTE, dropsFirst: 'oldest' })
+  const counts = memory<{ left: number }>({ size: MAX_AGENTS, maxAge: NEW_EVERY, dropsFirst: 'oldest' })
   return (origin: string): boolean => {
     const count = counts.get(origin) ?? { left: MAX_NEW }
     if (count.left === MAX_NEW) counts.set(origin, fromNow(count))
@@ -190,7 +190,7 @@ export const directories = (
     // no fetch, and so no event
     if (isIP(host) !== 0 && !isPublicAddress(host)) return refusedBy('party')
     const agent = agentOf(url)
-    if (agent === undefined) return E.left(unavailable(MINUTE / 1000))
+    if (agent === undefined) return E.left(unavailable(NEW_EVERY / 1000))
     const { source } = agent
     const began = source.begun()
     const current = await source.current()

@@ -207,7 +207,7 @@ const checkSignatureAge = ({ created, expires }: SignatureParameters, maxAge: nu
 
 // --- the signature
 
-const MIN_SECRET_BYTES = 32
+const MIN_HMAC_BYTES = 32
 
 /** What verifies with a key: a KeyObject, or a JWK. Throws a TypeError for one that cannot verify a signature. */
 export const verificationKeys = (where: string, key: unknown): Keys => {
@@ -225,10 +225,8 @@ export const verificationKeys = (where: string, key: unknown): Keys => {
 }
 
 const secretKeys = (where: string, secret: Buffer): Keys => {
-  if (secret.length >= MIN_SECRET_BYTES) return oneKey(secret)
-  throw new TypeError(
-    `${where} is a secret of ${secret.length} bytes; hmac-sha256 needs ${MIN_SECRET_BYTES} random ones`,
-  )
+  if (secret.length >= MIN_HMAC_BYTES) return oneKey(secret)
+  throw new TypeError(`${where} is a secret of ${secret.length} bytes; hmac-sha256 needs ${MIN_HMAC_BYTES} random ones`)
 }
 
 /** A JWK whose `alg` is one of the registry of RFC 9421, with the name that JSON Web Algorithms give it. */

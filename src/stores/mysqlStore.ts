@@ -40,7 +40,7 @@ export const mysqlTables = [
 ]
 
 // Without a time zone, in which an hour could come twice
-const now = `(timestampdiff(microsecond, '1970-01-01', utc_timestamp(6)) div 1000)`
+const nowInUtc = `(timestampdiff(microsecond, '1970-01-01', utc_timestamp(6)) div 1000)`
 
 // As hexadecimal digits, which the character set of a connection cannot change
 const bytes = 'unhex(?)'
@@ -52,34 +52,34 @@ const lifetimeValue = 'cast(? as signed)'
 const DONE = '0 * last_insert_id(1)'
 const REFUSED = '0 * last_insert_id(2)'
 
-const updateStatement = `update auth_texts set text = ${bytes}, until = ${now} + ${lifetimeValue} + ${DONE} where id = ${bytes} and text is not null and until > ${now}`
+const updateStatement = `update auth_texts set text = ${bytes}, until = ${nowInUtc} + ${lifetimeValue} + ${DONE} where id = ${bytes} and text is not null and until > ${nowInUtc}`
 
 // Assignments happen in their order, and later ones see earlier ones
-const statements: SqlStatements = {
+const mysqlStatements: SqlStatements = {
   get: (keys) =>
-    `select hex(id) as id, hex(text) as text from auth_texts where id in (${Array(keys).fill(bytes).join(', ')}) and text is not null and until > ${now}`,
-  insert: `insert into auth_texts (id, text, until) values (${bytes}, ${bytes}, ${now} + ${lifetimeValue} + ${DONE})
-on duplicate key update text = if(until <= ${now}, values(text), text), until = if(until <= ${now}, values(until), until + ${REFUSED})`,
+    `select hex(id) as id, hex(text) as text from auth_texts where id in (${Array(keys).fill(bytes).join(', ')}) and text is not null and until > ${nowInUtc}`,
+  insert: `insert into auth_texts (id, text, until) values (${bytes}, ${bytes}, ${nowInUtc} + ${lifetimeValue} + ${DONE})
+on duplicate key update text = if(until <= ${nowInUtc}, values(text), text), until = if(until <= ${nowInUtc}, values(until), until + ${REFUSED})`,
   update: updateStatement,
   updateIf: `${updateStatement} and text = ${bytes}`,
-  end: `insert into auth_texts (id, text, until) values (${bytes}, null, ${now} + ${lifetimeValue} + ${DONE})
+  end: `insert into auth_texts (id, text, until) values (${bytes}, null, ${nowInUtc} + ${lifetimeValue} + ${DONE})
 on duplicate key update until = if(text is null, greatest(until, values(until)), values(until)), text = null`,
-  add: `insert into auth_members (set_id, member, until) values (${bytes}, ${bytes}, ${now} + ${lifetimeValue} + ${DONE})
+  add: `insert into auth_members (set_id, member, until) values (${bytes}, ${bytes}, ${nowInUtc} + ${lifetimeValue} + ${DONE})
 on duplicate key update until = greatest(until, values(until))`,
-  members: `select hex(member) as member from auth_members where set_id = ${bytes} and until > ${now}`,
+  members: `select hex(member) as member from auth_members where set_id = ${bytes} and until > ${nowInUtc}`,
 }
 
 // In this order, because a look for the rows to delete would wait for locks
-const pruneStatement = (table: string, ...key: ReadonlyArray<string>): string =>
-  `delete kept from (select ${key.join(', ')} from ${table} where until <= ${now} limit ${PRUNED_AT_ONCE} for update skip locked) as old
-straight_join ${table} as kept on ${key.map((one) => `kept.${one} = old.${one}`).join(' and ')} where kept.until <= ${now}`
+const deleteExpired = (table: string, ...key: ReadonlyArray<string>): string =>
+  `delete kept from (select ${key.join(', ')} from ${table} where until <= ${nowInUtc} limit ${PRUNED_AT_ONCE} for update skip locked) as old
+straight_join ${table} as kept on ${key.map((one) => `kept.${one} = old.${one}`).join(' and ')} where kept.until <= ${nowInUtc}`
 
-const prunings = [pruneStatement('auth_texts', 'id'), pruneStatement('auth_members', 'set_id', 'member')]
+const pruneStatements = [deleteExpired('auth_texts', 'id'), deleteExpired('auth_members', 'set_id', 'member')]
 
-const MISSING = new Set(['1146', 'ER_NO_SUCH_TABLE'])
-const FORBIDDEN = new Set(['1044', '1142', '1143', 'ER_DBACCESS_DENIED_ERROR', 'ER_TABLEACCESS_DENIED_ERROR'])
+const NO_TABLE = new Set(['1146', 'ER_NO_SUCH_TABLE'])
+const NO_RIGHT = new Set(['1044', '1142', '1143', 'ER_DBACCESS_DENIED_ERROR', 'ER_TABLEACCESS_DENIED_ERROR'])
 // another process creates it at the same time
-const THERE = new Set(['1050', 'ER_TABLE_EXISTS_ERROR'])
+const IS_THERE = new Set(['1050', 'ER_TABLE_EXISTS_ERROR'])
 
 const CALLER = 'mysqlStore'
 
@@ -88,7 +88,7 @@ const throwWrongAnswer = (): never => {
 }
 
 // [rows, fields] or rows. Rows are objects, so an array of them is no pair
-const rowsOf = (answer: unknown): unknown =>
+const rowsInPair = (answer: unknown): unknown =>
   Array.isArray(answer) && Array.isArray(answer[0]) && answer.length === 2 ? answer[0] : answer
 
 // [result, fields] or result
@@ -123,16 +123,16 @@ export const mysqlStore = (options: MysqlStoreOptions): Store => {
   return serverStore({
     caller: CALLER,
     query,
-    statements,
-    prunings,
-    rowsOf,
+    statements: mysqlStatements,
+    prunings: pruneStatements,
+    rowsOf: rowsInPair,
     changed: (answer) => (resultNumber('insertId', answer) === 1 ? 1 : 0),
     pruned: (answer) => resultNumber('affectedRows', answer),
     written: hex,
     readText: unhexed,
-    missing: MISSING,
-    forbidden: FORBIDDEN,
-    make: create ? () => creating(query, THERE)(mysqlTables) : undefined,
+    missing: NO_TABLE,
+    forbidden: NO_RIGHT,
+    make: create ? () => creating(query, IS_THERE)(mysqlTables) : undefined,
     command: 'npx koa-with-auth sql mysql',
   })
 }

@@ -31,7 +31,7 @@ export const signalsLike = is.withMethods(
 /** What `redisSignals` says when messages may have been missed. */
 export const MISSED = JSON.stringify({ v: 1, about: 'all' })
 
-const TIMEOUT = 2000
+const SIGNAL_TIMEOUT = 2000
 
 const SUBSCRIBE_AFTER = 5000
 
@@ -57,9 +57,9 @@ export const connected = (signals: Signals | undefined): Tell => {
 
 class Hub {
   readonly #signals: Signals
-  readonly #publishing = within('signals', TIMEOUT)
+  readonly #publishing = within('signals', SIGNAL_TIMEOUT)
   // One outage, however often it is tried again
-  readonly #subscribing = within('signals', TIMEOUT)
+  readonly #subscribing = within('signals', SIGNAL_TIMEOUT)
   readonly #hearing = within('signals', HEARD_WITHIN)
   readonly #beat = randomUUID()
   readonly #listener = (message: string): void => this.#hear(message)

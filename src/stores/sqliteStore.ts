@@ -28,19 +28,19 @@ const few = [1, 2, 3].map((keys) =>
   ).join(' union all '),
 )
 
-const statements: SqlStatements = {
+const sqliteStatements: SqlStatements = {
   ...onConflict({ texts: 'auth_texts', sets: 'auth_members', now: NOW, greatest: 'max' }),
   few,
 }
 
 // Each deleted row is on another page, which is read and written on the event loop. A write adds at most one row, so deleting a few
 // keeps up
-const PRUNED_AT_ONCE = 8
+const FEW_ROWS = 8
 
-const pruneStatement = (table: string, key: string): string =>
-  `delete from ${table} where (${key}) in (select ${key} from ${table} where until <= ? limit ${PRUNED_AT_ONCE})`
+const deletingFew = (table: string, key: string): string =>
+  `delete from ${table} where (${key}) in (select ${key} from ${table} where until <= ? limit ${FEW_ROWS})`
 
-const prunings = [pruneStatement('auth_texts', 'id'), pruneStatement('auth_members', 'set_id, member')]
+const prunings = [deletingFew('auth_texts', 'id'), deletingFew('auth_members', 'set_id, member')]
 
 /**
  * A store in an SQLite file, by `node:sqlite` from Node 22.13 on, otherwise by `@libsql/client`. Several processes of one machine can
@@ -63,12 +63,12 @@ export const sqliteStore = (options: SqliteOptions): SqliteStore => {
   })
   const overBy = steadyClock()
   const store = sqlStore({
-    statements,
+    statements: sqliteStatements,
     written: withoutNul('SQLite'),
     read: async (sql, values) =>
       (await file.read(sql.replaceAll(NOW, `?${values.length + 1}`), [...values, Date.now()])).rows,
     change: async (sql, values) => (await file.write(sql.replaceAll(NOW, String(Date.now())), values)) > 0,
-    prune: besideWrites(prunings, (sql) => file.tryWrite(sql, [overBy()]), PRUNED_AT_ONCE),
+    prune: besideWrites(prunings, (sql) => file.tryWrite(sql, [overBy()]), FEW_ROWS),
   })
   return { ...store, close: () => file.close() }
 }

@@ -61,7 +61,7 @@ export const systemClock: Clock = {
 }
 
 /** An access token that is handed out is good for at least so many milliseconds. */
-const SPARE = 10_000
+export const SPARE = 10_000
 
 /** How long a process that refreshes, or that died meanwhile, holds the others off, in milliseconds. */
 const LOCK = 10_000

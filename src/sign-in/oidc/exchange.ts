@@ -12,7 +12,7 @@ import { expectGone } from '../../koa/gone.js'
 import { acceptedTokenOf } from '../../jwt/tokenKind.js'
 import { contextOf, type WithRequest } from '../../sessions/SignIn.js'
 import { registeredClient, configurationOf, type Client } from './Client.js'
-import { GrantEnded, type Tokens } from './Grant.js'
+import { GrantEnded, SPARE, type Tokens } from './Grant.js'
 import type { OAuth2Kind } from './oauth2.js'
 import type { OidcKind } from './oidc.js'
 import { openidClient } from './openidClient.js'
@@ -60,9 +60,6 @@ const checks: Checks<ExchangeOptions> = {
 const TIMEOUT = 5000
 
 const MAX_TOKENS = 1000
-
-/** A token that is handed out is good for at least so many milliseconds. */
-const SPARE = 10_000
 
 /** How long a token is kept whose end the provider did not say, in milliseconds. */
 const UNSAID = 60_000

@@ -109,13 +109,13 @@ interface ProviderGrants extends GrantKeeper {
   readonly grants: (holder: GrantHolder) => Grants
 }
 
-const MINUTE = 60_000
+const GRANT_MINUTE = 60_000
 
 /** How long a second factor may take, in milliseconds. */
-const PENDING = 30 * MINUTE
+const PENDING = 30 * GRANT_MINUTE
 
 /** How long the grant of a user is kept after it was used last, in milliseconds: a year. */
-const LASTING = 365 * 24 * 60 * MINUTE
+const LASTING = 365 * 24 * 60 * GRANT_MINUTE
 
 const grantKey = ({ application, user }: GrantHolder, kind: string, ...of: ReadonlyArray<unknown>): string =>
   `koa-with-auth/upstream/${digest(JSON.stringify([application, kind, user, ...of]))}`

@@ -47,7 +47,7 @@ interface FoundPasskey {
 const FOREVER = Infinity
 
 // So long a request that has read a passkey may need to write its use
-const DAY = 86_400_000
+const ENDED_FOR = 86_400_000
 
 // So many other uses of one passkey would have to come in between
 const USE_TRIES = 20
@@ -139,7 +139,7 @@ export class PasskeysInStore {
   async remove(id: string, user: string): Promise<boolean> {
     const found = await this.find(id)
     if (found?.record.user !== user) return false
-    await this.#store.end(this.#nameOf(id), DAY)
+    await this.#store.end(this.#nameOf(id), ENDED_FOR)
     return true
   }
 }
