@@ -50,7 +50,11 @@ const start = async (intents: ReadonlyArray<Intent>, options: Partial<SiteOption
     },
     routes: (router: Router, { provider: kind }) => {
       // Safe: it is made by `oidc` above
-      router.post('/prove', withAuth(sessionAuth()), begin(kind as OidcKind, { intent: 'stepUp' }))
+      for (const [path, guard] of [
+        ['/prove', sessionAuth()],
+        ['/prove/open', null],
+      ] as const)
+        router.post(path, withAuth(guard as never), begin(kind as OidcKind, { intent: 'stepUp' }))
       router.post('/identity/:name', withAuth(null), async (ctx) => {
         await addProof(ctx, { method: 'oidc', issuer: provider.issuer, subject: String(ctx.params['name']) })
         ctx.status = 204
@@ -77,6 +81,11 @@ const through = async (site: ProviderSite, browser: UserAgent, path: string) => 
 const all: ReadonlyArray<Intent> = ['signIn', 'link', 'stepUp']
 
 describe('C-12 the hook for an intent', () => {
+  it('of a user is begun by a user', async () => {
+    const { site } = await start(all)
+    expect((await newBrowser().send(`${site.origin}/prove/open`, { method: 'POST' })).status).toBe(401)
+  })
+
   it('runs for its intent alone: a step-up with the identity of a stranger links nothing', async () => {
     const { site, browser, ran, as } = await start(all)
     as('mallory')

@@ -64,6 +64,22 @@ describeEveryOther((store) => {
       expect(site.hooks()).toBe(1)
     })
 
+    it('the code is good for ten minutes', async () => {
+      for (const [ms, isGood] of [
+        [599_000, true],
+        [601_000, false],
+      ] as const) {
+        const site = await signInSite(store)
+        const visitor = site.visitor()
+        const { handle } = (await sendJson(visitor, '/sign-in/mail', ask)).body as { handle: string }
+        const { code } = await site.mail()
+        stoppedClock().move(ms)
+        const { status } = await sendJson(visitor, '/sign-in/mail/code', { handle, code })
+        expect([ms, status < 300]).toEqual([ms, isGood])
+        vi.useRealTimers()
+      }
+    })
+
     it('a link carries no long path, and a path that comes twice is none', async () => {
       const site = await signInSite(store)
       const visitor = site.visitor()
