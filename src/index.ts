@@ -7,6 +7,8 @@
  */
 // it listens to guards and levels, and prints warnings
 import './koa/development.js'
+import * as AuthErrors from './core/AuthError.js'
+import * as Challenges from './core/Challenge.js'
 
 // the algebra
 export { authenticator, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './core/Authenticator.js'
@@ -46,7 +48,14 @@ export type {
   SecurityScheme,
 } from './core/Description.js'
 
-export { AuthError, Challenge } from './core/namespaces.js'
+/** The failures: their constructors, order and semigroup. */
+export const AuthError = AuthErrors
+/** Why a request was not authenticated. */
+export type AuthError = AuthErrors.AuthError
+/** What a 401 offers: constructor and rendering. */
+export const Challenge = Challenges
+/** A scheme and its parameters. */
+export type Challenge = Challenges.Challenge
 export type {
   Absent,
   Expired,

@@ -7,7 +7,6 @@ import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { decoderOf, isStandard, schemaLike, type Schema, type StandardSchema } from '../../src/core/Schema.js'
-import { polluted } from '../support/runs/pollute.js'
 
 const standard = (validate: (value: unknown) => unknown): StandardSchema => ({
   // Safe: a program without types could write this
@@ -135,21 +134,6 @@ describe('a result', () => {
         'a',
       ),
     ).toEqual(E.right(undefined))
-  })
-
-  it.each(['value', 'issues', '~standard', 'then'])('a polluted prototype decides nothing: %s', (name) => {
-    const validate = () => ({ value: 1 })
-    const good = standard(validate)
-    const bad = standard(() => ({}))
-    const value = name === '~standard' ? good['~standard'] : name === 'then' ? undefined : []
-    const seen = polluted({ [name]: value }, () => [
-      decode(good, 'a'),
-      decode(bad, 'a'),
-      isStandard({}),
-      isStandard(() => {}),
-      decode(t.string, 'a'),
-    ])
-    expect(seen).toMatchObject([E.right(1), { _tag: 'Left' }, false, false, E.right('a')])
   })
 })
 

@@ -1,7 +1,4 @@
-/**
- * NODE_DEBUG=koa-with-auth prints the decisions of routers and requests, and no credential. Without it, nothing is
- * printed or published.
- */
+/** NODE_DEBUG=koa-with-auth prints the decisions about requests, and no credential. Without it, nothing is printed or published. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
@@ -17,7 +14,7 @@ const output = (NODE_DEBUG: string, program = 'spec/support/sites/debuggedSite.m
   })
 
 describe('NODE_DEBUG', () => {
-  it('koa-with-auth: prints each router once, again when a route was added, and each decision', async () => {
+  it('koa-with-auth: prints each decision', async () => {
     const { stderr, stdout } = await output('koa-with-auth')
     const lines = stderr
       .replaceAll(/^KOA-WITH-AUTH \d+: /gm, '')
@@ -25,26 +22,11 @@ describe('NODE_DEBUG', () => {
       .trim()
       .split('\n')
     expect(lines).toStrictEqual([
-      'a router of 2 operations',
-      '  GET /reports/:id: user, by router /reports',
-      '  POST /reports: user, by router /reports',
       'ASKED',
       'GET /reports/:id 200 accepted by user; router /reports, 0 ms',
       'GET /reports/:id 401 refused (invalid: hook) by user; router /reports, 0 ms',
-      'a router of 4 operations',
-      '  GET /either: apiKeyHeader_X-Key, or user, by operation',
-      '  GET /optional: user, or anonymous, by operation',
-      '  GET /open: public, by operation',
-      '  GET /bare: no guard',
       'GET /either 401 refused (invalid: hook): apiKeyHeader_X-Key invalid: hook, user absent; operation, 0 ms',
       'GET /open 200 public; operation, 0 ms',
-      'a router of 5 operations',
-      '  GET /either: apiKeyHeader_X-Key, or user, by operation',
-      '  GET /optional: user, or anonymous, by operation',
-      '  GET /open: public, by operation',
-      '  GET /bare: no guard',
-      '  GET /late: user, by operation',
-      'GET /late 401 refused (absent) by user; operation, 0 ms',
     ])
     // No credential, no subject, no query and no path
     expect(stderr).not.toContain(SECRET)

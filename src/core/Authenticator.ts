@@ -48,7 +48,7 @@ import { deepFreeze, frozenCopy } from './data.js'
 import { functionName } from './functionName.js'
 import { keepingScopes } from './granted.js'
 import * as is from './checks.js'
-import { bare, checkMember, checkOptions, declareFactories, type Check, type Checks } from './options.js'
+import { checkMember, checkOptions, declareFactories, type Check, type Checks } from './options.js'
 
 export interface AuthenticatorOptions<X, C, R> {
   /** How OpenAPI lists it. */
@@ -276,10 +276,8 @@ interface Kind<X, C, R> extends AuthenticatorOptions<X, C, R> {
 }
 
 export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
-  given: Kind<X, C, R>,
+  kind: Kind<X, C, R>,
 ): Authenticator<PrincipalFromAnswer<R>> => {
-  // what all objects inherit after a merge elsewhere says nothing of it
-  const kind = bare(given)
   const { scheme, challenge, ambient, extract, maxLength = MAX_LENGTH, authenticate } = kind
   const { evidence: known = plain, isFunction = false } = kind
   // Safe: `AnyCredentials` lets through exactly what the default of `C` says

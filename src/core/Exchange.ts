@@ -144,8 +144,6 @@ export class Exchange {
   objects: Objects | undefined = undefined
 }
 
-// Nothing is behind the prototype, whose properties would count
-Object.setPrototypeOf(Exchange.prototype, null)
 Exchange.prototype.operations = 0
 
 /** @internal Is called with whether the operation ran, and answered with a 2xx. It never rejects. */

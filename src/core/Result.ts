@@ -40,29 +40,11 @@ export const anonymous: Result<undefined> = Object.freeze(accept(undefined, noth
 
 export const isAnonymous = (result: Result<unknown>): boolean => givenWith(result)?.isAnonymous === true
 
-/*
- * Truthy objects that are no principals. They may be of any realm (a `vm` context, Jest's sandbox), so no prototype is
- * compared by identity alone.
- */
+// --- truthy objects that are no principals
 
-/** Whether an object is an Error of any realm or a DOMException, or inherits from an Error's prototype. */
-const isErrorObject = (answer: object): boolean => {
-  const prototype: unknown = Object.getPrototypeOf(answer)
-  // An Error whose prototype was replaced still has its own `stack`. To ask the engine takes longer
-  if (prototype === Object.prototype) return 'stack' in answer && types.isNativeError(answer)
-  return inheritsFromError(prototype) || types.isNativeError(answer)
-}
-
-const inheritsFromError = (prototype: unknown): boolean => {
-  for (let at = prototype; typeof at === 'object' && at !== null; at = Object.getPrototypeOf(at)) {
-    if (at === Error.prototype || isErrorPrototype(at)) return true
-  }
-  return false
-}
-
-// `Error.prototype` of another realm
-const isErrorPrototype = (prototype: object): boolean =>
-  Object.hasOwn(prototype, 'message') && isPrototype(prototype) && prototype.constructor.name === 'Error'
+// An Error of another realm (a `vm` context, Jest's sandbox) has its own `stack`. To ask the engine takes longer
+const isErrorObject = (answer: object): boolean =>
+  answer instanceof Error || ('stack' in answer && types.isNativeError(answer))
 
 /**
  * Whether an object is the result of a lookup that found nothing: a prototype (`table['__proto__']`), or an object
@@ -71,27 +53,21 @@ const isErrorPrototype = (prototype: object): boolean =>
 const foundNothing = (answer: object): boolean => (!hasKeys(answer) && isPlain(answer)) || isPrototype(answer)
 
 /** Whether a function is one that every object or function inherits: `table['constructor']`, `table['toString']`. */
-const isInheritedFunction = (answer: Function): boolean => {
-  const ofFunctions: unknown = Object.getPrototypeOf(answer)
-  if (!isObject(ofFunctions)) return false
-  const ofObjects: unknown = Object.getPrototypeOf(ofFunctions)
-  return isPrototype(answer) || isMethod(ofFunctions, answer) || (isObject(ofObjects) && isMethod(ofObjects, answer))
-}
+const isInheritedFunction = (answer: Function): boolean =>
+  isPrototype(answer) || [Function.prototype, Object.prototype].some((prototype) => isMethod(prototype, answer))
 
 /** @internal Whether a value has properties: an object or a function. */
 export const isObject = (u: unknown): u is object => (typeof u === 'object' && u !== null) || typeof u === 'function'
 
 const isPrototype = (answer: object): boolean =>
-  answer.constructor === Object ? answer === Object.prototype : ownsPrototype(answer)
-
-const ownsPrototype = (answer: object): boolean =>
-  Object.hasOwn(answer, 'constructor') &&
-  typeof answer.constructor === 'function' &&
-  answer.constructor.prototype === answer
+  answer.constructor === Object
+    ? answer === Object.prototype
+    : Object.hasOwn(answer, 'constructor') &&
+      typeof answer.constructor === 'function' &&
+      answer.constructor.prototype === answer
 
 const isMethod = (prototype: object, answer: Function): boolean =>
-  Object.hasOwn(prototype, 'constructor') &&
-  (prototype.constructor === answer || Object.getOwnPropertyDescriptor(prototype, answer.name)?.value === answer)
+  prototype.constructor === answer || Object.getOwnPropertyDescriptor(prototype, answer.name)?.value === answer
 
 const isPlain = (answer: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(answer)
@@ -340,11 +316,10 @@ const fromTask = (task: Function): Evaluation<unknown> => {
     : eitherOnly(yielded)
 }
 
-const eitherOnly = (yielded: unknown): Evaluation<unknown> =>
-  isEither(yielded) ? fromAnswer(yielded) : mistake(taskMessage)
-
-const isEither = (u: unknown): boolean =>
-  typeof u === 'object' && u !== null && '_tag' in u && (u._tag === 'Left' || u._tag === 'Right')
+const eitherOnly = (yielded: unknown): Evaluation<unknown> => {
+  const tag: unknown = typeof yielded === 'object' && yielded !== null && '_tag' in yielded ? yielded._tag : undefined
+  return tag === 'Left' || tag === 'Right' ? fromAnswer(yielded) : mistake(taskMessage)
+}
 
 const iteratorMessage = 'a hook returned an iterator, which is never run; is the hook a generator?'
 

@@ -9,7 +9,7 @@ import { types } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import type * as t from 'io-ts'
 import { type Decode, type Decoded, failureOf, isObject, isThenable, toPromise } from './Result.js'
-import { isGiven, typeName, type Check } from './options.js'
+import { typeName, type Check } from './options.js'
 
 /** A Standard Schema, version 1 (https://standardschema.dev): an object or a function whose `~standard` validates. */
 export interface StandardSchema<A = unknown> {
@@ -29,11 +29,7 @@ type Validated<A> =
 /** A decoder of io-ts, or a Standard Schema, whose values are of type `A`. */
 export type Schema<A> = t.Decoder<unknown, A> | StandardSchema<A>
 
-// A property that a merge elsewhere put on all objects does not count
-const has = (object: object, name: string): boolean =>
-  name in object && (!(name in Object.prototype) || isGiven(object, name))
-
-export const isStandard = (u: unknown): u is StandardSchema => isObject(u) && has(u, '~standard')
+export const isStandard = (u: unknown): u is StandardSchema => isObject(u) && '~standard' in u
 
 /** @internal Whether a value is a decoder of io-ts. The module of a library such as zod has functions of these names, too. */
 export const isCodec = (u: unknown): u is t.Decoder<unknown, unknown> =>
@@ -96,9 +92,9 @@ export const decoderOf = <A>(where: string, schema: Schema<A>): Decode<A> => {
   }
 }
 
-const isRefusal = (result: object): boolean => has(result, 'issues') && Reflect.get(result, 'issues') !== undefined
+const isRefusal = (result: object): boolean => 'issues' in result && result.issues !== undefined
 
-const verdictOf = (result: unknown): Decoded => {
-  if (typeof result !== 'object' || result === null || isRefusal(result) || !has(result, 'value')) return refused
-  return E.right(Reflect.get(result, 'value'))
-}
+const verdictOf = (result: unknown): Decoded =>
+  typeof result !== 'object' || result === null || isRefusal(result) || !('value' in result)
+    ? refused
+    : E.right(result.value)

@@ -55,7 +55,7 @@ const insufficient = deepFreeze(problem(403))
 const forged = deepFreeze(problem(403, 'CSRF check Failed'))
 const notFound = deepFreeze(problem(404))
 
-// Own properties that are strings: neither a polluted prototype nor other data may write into a response
+// Strings alone: a hook may have answered other data
 const reasonOf = (error: AuthError): { readonly detail?: string; readonly code?: string } => {
   const [detail, code] = [ownField(error, 'detail'), ownField(error, 'code')]
   return { ...(typeof detail === 'string' && { detail }), ...(typeof code === 'string' && { code }) }
@@ -345,7 +345,4 @@ export const defaults: Settings = Object.freeze<Settings>({
   explain: process.env['NODE_ENV'] === 'development',
   state: undefined,
   exceptionHandlers: new Map(),
-  // written out, so that they are never read from a prototype
-  events: undefined,
-  within: undefined,
 })

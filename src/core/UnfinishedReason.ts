@@ -1,5 +1,24 @@
 /** Why a sign-in was not finished, and what that means for its answer. */
 
+/** What each reason of an unfinished sign-in is: its failure, and the status that answers it. */
+export const unfinishedReasons = {
+  unknown: { failure: 'invalid', status: 400 },
+  late: { failure: 'expired', status: 400 },
+  declined: { failure: 'invalid', status: 400 },
+  provider: { failure: 'invalid', status: 400 },
+  malformed: { failure: 'invalid', status: 400 },
+  weak: { failure: 'invalid', status: 400 },
+  short: { failure: 'invalid', status: 400 },
+  long: { failure: 'invalid', status: 400 },
+  common: { failure: 'invalid', status: 400 },
+  context: { failure: 'invalid', status: 400 },
+  breached: { failure: 'invalid', status: 400 },
+  wrong: { failure: 'invalid', status: 403 },
+  anotherUser: { failure: 'insufficient', status: 403 },
+  anotherBrowser: { failure: 'insufficient', status: 403 },
+  noAccount: { failure: 'insufficient', status: 403 },
+} as const satisfies Readonly<Record<string, { failure: 'invalid' | 'expired' | 'insufficient'; status: 400 | 403 }>>
+
 /**
  * Why a sign-in was not finished (`koa-with-auth/sign-in`).
  *
@@ -17,43 +36,4 @@
  * | `anotherBrowser` | it was begun in another browser                                       | 403    |
  * | `noAccount`      | the application signs in no user for this proof                       | 403    |
  */
-export type UnfinishedReason =
-  | 'unknown'
-  | 'late'
-  | 'declined'
-  | 'provider'
-  | 'malformed'
-  | 'weak'
-  | 'short'
-  | 'long'
-  | 'common'
-  | 'context'
-  | 'breached'
-  | 'wrong'
-  | 'anotherUser'
-  | 'anotherBrowser'
-  | 'noAccount'
-
-/** @internal What each reason of an unfinished sign-in is: its failure, and the status that answers it. */
-export const unfinishedReasons: {
-  readonly [Reason in UnfinishedReason]: {
-    readonly failure: 'invalid' | 'expired' | 'insufficient'
-    readonly status: 400 | 403
-  }
-} = {
-  unknown: { failure: 'invalid', status: 400 },
-  late: { failure: 'expired', status: 400 },
-  declined: { failure: 'invalid', status: 400 },
-  provider: { failure: 'invalid', status: 400 },
-  malformed: { failure: 'invalid', status: 400 },
-  weak: { failure: 'invalid', status: 400 },
-  short: { failure: 'invalid', status: 400 },
-  long: { failure: 'invalid', status: 400 },
-  common: { failure: 'invalid', status: 400 },
-  context: { failure: 'invalid', status: 400 },
-  breached: { failure: 'invalid', status: 400 },
-  wrong: { failure: 'invalid', status: 403 },
-  anotherUser: { failure: 'insufficient', status: 403 },
-  anotherBrowser: { failure: 'insufficient', status: 403 },
-  noAccount: { failure: 'insufficient', status: 403 },
-}
+export type UnfinishedReason = keyof typeof unfinishedReasons

@@ -22,7 +22,7 @@ import {
 import { isSent, objectsIn, type AllOf } from './Description.js'
 import { accept, evidenceOf, merge, plain, objectsOf, type Evidence } from './Evidence.js'
 import type { Attempt } from './Exchange.js'
-import { checkGroup, isList, skipped } from './groups.js'
+import { checkGroup, isList, skipped } from './lists.js'
 import { declareFactory } from './options.js'
 import { andThen, type Evaluation, type Result } from './Result.js'
 

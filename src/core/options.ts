@@ -3,9 +3,6 @@
  *
  * An option that is `undefined` counts as left out. `auth` is the exception: there `undefined` comes from a mistake in
  * the order of imports, and would make a guarded operation public.
- *
- * A property of `Object.prototype` is no option: a merge elsewhere in the process may have put it there
- * (`Object.prototype.csrf`).
  */
 
 /** RFC 9110 §5.6.2: the names of schemes, parameters, fields and cookies. */
@@ -139,9 +136,8 @@ export const checkPlain = (where: string, options: unknown): void => {
 }
 
 /**
- * Checks options, and returns them without those that are `undefined`, in an object without a prototype. Throws a
- * TypeError for what is no plain object, for an option that is not in the table, and for a value that its check refuses. `where` is
- * the call, such as `httpBearer` or `sessions(app, options)`.
+ * Checks options, and returns them without those that are `undefined`. Throws a TypeError for what is no plain object, for an option
+ * that is not in the table, and for a value that its check refuses. `where` is the call, such as `httpBearer` or `sessions(app, options)`.
  */
 export const checkOptions = <T extends object>(where: string, options: T, checks: Checks<T>): Given<T> => {
   checkPlain(where, options)
@@ -157,7 +153,7 @@ export const checkOptions = <T extends object>(where: string, options: T, checks
     if (value !== undefined || (name === 'auth' && isThere)) given.push([name, value])
   }
   // Safe: options of the same names and values; what is left out was undefined
-  return bare(Object.fromEntries(given)) as Given<T>
+  return Object.fromEntries(given) as Given<T>
 }
 
 /** Whether an object or its class has a property. `Object.prototype`, which all objects share, does not count. */

@@ -41,7 +41,6 @@ import {
   type Level,
   type Plan,
 } from './plan.js'
-import { copiedRouters } from './watching.js'
 import { checkParameters, refusePattern } from './parameters.js'
 import { isRouter, type Layer, type RouterInstance } from './router.js'
 
@@ -99,13 +98,11 @@ export const atLevel =
         install(layer, keptPlanOf(layer))
       }
     }
-    const copy = Object.defineProperties(copyRouter(router), {
+    return Object.defineProperties(copyRouter(router), {
       // not writable: no other stack can replace it
       stack: { value: onMutation(stack, add), enumerable: true, writable: false },
       [levelMark]: { value: level, enumerable: true, configurable: true, writable: true },
     })
-    if (copiedRouters.hasSubscribers) copiedRouters.publish(copy)
-    return copy
   }
 
 export const levelOf = (router: object): Level | undefined => {

@@ -19,7 +19,6 @@ import {
   type Settings,
 } from '../core/Settings.js'
 import { isThenable } from '../core/Result.js'
-import { isGiven } from '../core/options.js'
 import { setChallenges, type GuardHeaders } from './responseHeaders.js'
 
 /** Adds every branch to a problem, for developers: only if `explain` is set. Nothing in it comes from a credential. */
@@ -46,7 +45,7 @@ export const respondFailure = (
   const answer = (response: unknown): void => {
     checkResponse(response)
     write(ctx, explain && errorMapper === defaultErrorMapper ? tried(response, error, realm) : response)
-    if (!names(response, 'www-authenticate')) {
+    if (!hasHeader(response, 'www-authenticate')) {
       setChallenges(ctx, challengesFor(error, response.status, guardHeaders.description), realm)
     }
   }
@@ -73,7 +72,7 @@ function checkResponse(response: unknown): asserts response is AuthResponse {
 export const respondException = (ctx: Context, response: AuthResponse, isGuarded: boolean): void => {
   for (const name of ['Content-Encoding', 'ETag', 'Last-Modified']) ctx.res.removeHeader(name)
   writeBody(ctx, response, 'application/json')
-  if (isGuarded && !names(response, 'cache-control')) ctx.res.setHeader('cache-control', 'no-store')
+  if (isGuarded && !hasHeader(response, 'cache-control')) ctx.res.setHeader('cache-control', 'no-store')
 }
 
 /** Answers a request that no authenticator reads, such as with 431 if header lines may have been cut off. */
@@ -89,14 +88,8 @@ const challengesFor = (error: AuthError, status: number, description: Descriptio
   return status === 401 && (error._tag === 'raised' || offered.length === 0) ? challengesOf(description) : offered
 }
 
-// A response without headers must not inherit any
-const headersOf = (response: AuthResponse): AuthResponse['headers'] =>
-  isGiven(response, 'headers') ? response.headers : undefined
-
-const names = (response: AuthResponse, name: string): boolean => {
-  const headers = headersOf(response)
-  return headers !== undefined && Object.keys(headers).some((key) => key.toLowerCase() === name)
-}
+const hasHeader = ({ headers = {} }: AuthResponse, name: string): boolean =>
+  Object.keys(headers).some((key) => key.toLowerCase() === name)
 
 const write = (ctx: Context, response: AuthResponse): void => {
   ctx.res.removeHeader('www-authenticate')
@@ -104,8 +97,7 @@ const write = (ctx: Context, response: AuthResponse): void => {
 }
 
 const writeBody = (ctx: Context, response: AuthResponse, mediaType: string): void => {
-  const { status, body } = response
-  const headers = headersOf(response)
+  const { status, headers = {}, body } = response
   const { res } = ctx
   ctx.status = status
   if (body === undefined || body === null) {
@@ -119,9 +111,7 @@ const writeBody = (ctx: Context, response: AuthResponse, mediaType: string): voi
     res.setHeader('content-type', mediaType)
     ctx.body = serialize(body)
   }
-  if (headers === undefined) return
-  for (const name of Object.keys(headers)) {
-    const value = headers[name]
+  for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined) res.setHeader(name, typeof value === 'string' ? value : [...value])
   }
 }

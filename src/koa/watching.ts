@@ -5,7 +5,6 @@
  * Without a subscriber of the channel, none of this runs. With one, a request pays for one object, which is the record,
  * and two listeners that all requests share.
  */
-import { channel } from 'node:diagnostics_channel'
 import type { ServerResponse } from 'node:http'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
@@ -26,13 +25,6 @@ import type { EndSource } from '../core/ends.js'
 import { decisions, type Names, type Decision, type DecisionBranch } from '../core/events.js'
 import { type Leaf, type Description, leaves, schemeNameOf } from '../core/Description.js'
 import { alternativesOf } from '../core/Alternative.js'
-
-/**
- * What development help listens to (`development.ts`): each guarded copy of a router that a level made, and the router of each
- * request that is watched. Without a listener, nothing happens.
- */
-export const copiedRouters = channel('koa-with-auth:copied-router')
-export const askedRouters = channel('koa-with-auth:asked-router')
 
 interface Begun {
   readonly attempt: Attempt
@@ -132,7 +124,6 @@ const namedBy = (name: (principal: unknown) => unknown, principal: unknown): str
 }
 
 const beginRecord = (ctx: Context): void => {
-  if (askedRouters.hasSubscribers) askedRouters.publish(ctx['router'])
   const exchange = exchangeOfResponse(ctx)
   if (exchange.decision !== undefined) return
   exchange.decision = 'undecided'

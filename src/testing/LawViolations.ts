@@ -15,10 +15,8 @@ export interface Violation {
   readonly fix: string
 }
 
-const indented = (text: string): string => text.replaceAll('\n', '\n     ')
-
-const inWords = ({ law, counterexample, fix }: Violation, at: number): string =>
-  `${at + 1}. ${law}\n   counterexample:\n     ${indented(counterexample)}\n   fix: ${fix}`
+const violationText = ({ law, counterexample, fix }: Violation, at: number): string =>
+  `${at + 1}. ${law}\n   counterexample:\n     ${counterexample.replaceAll('\n', '\n     ')}\n   fix: ${fix}`
 
 /**
  * The error of this kit's checks. `violations` has the content of its message as data.
@@ -48,13 +46,13 @@ export class LawViolations extends Error {
     super(
       [
         `${subject}: ${violations.length === 1 ? 'a law does' : `${violations.length} laws do`} not hold`,
-        ...violations.map(inWords),
+        ...violations.map(violationText),
       ].join('\n\n'),
     )
     this.violations = violations
   }
 }
 
-export const refuse = (subject: string, violations: ReadonlyArray<Violation>): void => {
+export const throwViolations = (subject: string, violations: ReadonlyArray<Violation>): void => {
   if (violations.length > 0) throw new LawViolations(subject, violations)
 }

@@ -5,7 +5,7 @@ import { checkOptions, type Checks } from '../core/options.js'
 import { isEntryOf, listedName, whyMissing } from '../koa/operations.js'
 import { checkRouter, type RouterInstance } from '../koa/router.js'
 import { valuesAt } from './CredentialLocation.js'
-import { refuse, type Violation } from './LawViolations.js'
+import { throwViolations, type Violation } from './LawViolations.js'
 import { blindAttacks, informedAttacks, leaked, type Attack } from './attacks.js'
 import {
   probing,
@@ -313,6 +313,6 @@ export const expectGuarded = async (
   } finally {
     await close()
   }
-  refuse('an application', [...violations, ...unlisted(operations, options.public)])
+  throwViolations('an application', [...violations, ...unlisted(operations, options.public)])
   return checked
 }

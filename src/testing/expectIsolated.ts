@@ -12,7 +12,7 @@ import { isApplication, routersOf } from '../koa/layer.js'
 import { docsAmong, operationsOf, type RoutedOperation } from '../koa/operations.js'
 import { namesIn } from '../koa/parameters.js'
 import { comparable, differing, hasWord, shown, spellings } from './comparison.js'
-import { refuse, type Violation } from './LawViolations.js'
+import { throwViolations, type Violation } from './LawViolations.js'
 import { serve, targetOf, type Application, type HttpResponse, type Sent } from './probing.js'
 import { mergeRequests, type RequestSpec } from './requests.js'
 
@@ -237,7 +237,7 @@ export const expectIsolated = async (
   } finally {
     await served.close()
   }
-  refuse('an application', violations)
+  throwViolations('an application', violations)
   return all.map(({ operation, requests, skipped }) => ({
     operation: operation.name,
     requests,

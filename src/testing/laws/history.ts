@@ -26,8 +26,6 @@ interface Model {
   readonly sets: Readonly<Record<string, ReadonlyArray<string>>>
 }
 
-const empty: Model = { texts: {}, sets: {} }
-
 const withText = (model: Model, key: string, text: string | null): Model => ({
   ...model,
   texts: { ...model.texts, [key]: text },
@@ -55,23 +53,17 @@ const apply = (model: Model, call: StoreCall): readonly [Model, unknown] => {
   }
 }
 
-const isSame = (actual: unknown, expected: unknown): boolean => JSON.stringify(actual) === JSON.stringify(expected)
-
 /** Whether there is an order of the calls in which each result is right. */
-const isLinear = (history: ReadonlyArray<Called>, model: Model = empty): boolean => {
+const isLinear = (history: ReadonlyArray<Called>, model: Model = { texts: {}, sets: {} }): boolean => {
   if (history.length === 0) return true
   const firstEnd = Math.min(...history.map(({ ended }) => ended))
   return history.some((one) => {
     // what began after another one had ended comes after it
     if (one.begun > firstEnd) return false
     const [next, result] = apply(model, one.call)
-    return (
-      isSame(one.result, result) &&
-      isLinear(
-        history.filter((other) => other !== one),
-        next,
-      )
-    )
+    if (JSON.stringify(one.result) !== JSON.stringify(result)) return false
+    const others = history.filter((other) => other !== one)
+    return isLinear(others, next)
   })
 }
 

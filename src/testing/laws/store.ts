@@ -1,12 +1,13 @@
 /** The laws of a store. They write to it, under random keys. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
+import { inspect, isDeepStrictEqual } from 'node:util'
 import fc, { type Arbitrary, type Scheduler } from 'fast-check'
 import * as is from '../../core/checks.js'
 import { checkOptions } from '../../core/options.js'
 import { storeLike, type Store } from '../../stores/Store.js'
 import { wrongHistory, type Called, type StoreCall } from './history.js'
-import { storeLaws, type Laws, type StoreLaw } from './Law.js'
+import { lawsOf, type Laws } from './Law.js'
 
 /** Makes a store that is empty, or a promise of one. It is called for each law. */
 export type MakeStore = () => Store | Promise<Store>
@@ -22,17 +23,20 @@ export interface StoreLawOptions {
   readonly runs?: number | undefined
 }
 
-type Trial = Parameters<StoreLaw<MakeStore>['hold']>[0]
-
-interface Needed {
-  readonly elapse: StoreLawOptions['elapse']
-  readonly runs: number
-}
-
-interface Rule {
+/** A law, and a trial of it. A violation is the first result that is not the expected one. */
+interface StoreLaw {
   readonly name: string
   readonly fix: string
-  readonly hold: (store: Store, expect: Trial['expect'], options: Needed) => Promise<void>
+  readonly hold: (store: Store, options: StoreLawOptions & { readonly runs: number }) => Promise<void>
+}
+
+class UnexpectedResult extends Error {}
+
+const expect = (done: string, actual: unknown, expected: unknown): void => {
+  if (isDeepStrictEqual(actual, expected)) return
+  throw new UnexpectedResult(
+    `${done}: ${inspect(actual, { depth: 5 })}\nit must be: ${inspect(expected, { depth: 5 })}`,
+  )
 }
 
 const LONG = 120_000
@@ -67,11 +71,11 @@ const until = async <A>(
 const winners = async (calls: number, call: (at: number) => Promise<boolean>): Promise<number> =>
   (await Promise.all(Array.from({ length: calls }, (_, at) => call(at)))).filter((one) => one === true).length
 
-const keeping: ReadonlyArray<Rule> = [
+const keeping: ReadonlyArray<StoreLaw> = [
   {
     name: 'get: the texts as they were written, in the order of the keys',
     fix: 'return an array with a string or undefined for each key; the rows of a database come in any order, so look each key up in them',
-    hold: async (store, expect) => {
+    hold: async (store) => {
       const texts = ['', '0', 'null', ' ', 'a ', strange, JSON.stringify({ a: [1, '"'] }), 'x'.repeat(100_000)]
       const keys = texts.map(newKey)
       for (const [at, key] of keys.entries()) {
@@ -87,7 +91,7 @@ const keeping: ReadonlyArray<Rule> = [
   {
     name: 'apart: keys, texts and members that differ in any character are different, and so are a key and a set',
     fix: 'compare strings byte by byte: a collation may ignore case, accents and blanks at the end; and keep sets apart from texts',
-    hold: async (store, expect) => {
+    hold: async (store) => {
       const key = newKey()
       const near = [`${key} `, ` ${key}`, `${key}\n`, `${key}/`, key.slice(0, -1), `${key}a`, `${key}A`, `${key}ä`]
       const more = [
@@ -115,7 +119,7 @@ const keeping: ReadonlyArray<Rule> = [
   {
     name: 'insert: only a key that is not known',
     fix: 'insert if absent in one step: insert ... on conflict do nothing, or SET NX',
-    hold: async (store, expect) => {
+    hold: async (store) => {
       const [key, ended, unknown] = [newKey(), newKey(), newKey()]
       expect('insert a new key', await store.insert(key, 'first', LONG), true)
       expect('insert it again', await store.insert(key, 'second', LONG), false)
@@ -131,7 +135,7 @@ const keeping: ReadonlyArray<Rule> = [
   {
     name: 'update: only a live key, and with `was` only if its text is still that',
     fix: 'update ... where the key is live and the text is `was`, in one step; no upsert',
-    hold: async (store, expect) => {
+    hold: async (store) => {
       const [key, unknown] = [newKey(), newKey()]
       expect('update an unknown key', await store.update(unknown, 'a', LONG), false)
       expect('update an unknown key with was', await store.update(unknown, 'a', LONG, ''), false)
@@ -149,7 +153,7 @@ const keeping: ReadonlyArray<Rule> = [
   {
     name: 'end: nothing brings a key back that was ended, known or not',
     fix: 'keep that a key was ended; insert and update leave it as it is',
-    hold: async (store, expect) => {
+    hold: async (store) => {
       const [key, unknown] = [newKey(), newKey()]
       await store.insert(key, 'a', LONG)
       for (const one of [key, unknown]) {
@@ -167,7 +171,7 @@ const keeping: ReadonlyArray<Rule> = [
   {
     name: 'sets: each member once, in any order',
     fix: 'the key of a member is the set and the member',
-    hold: async (store, expect) => {
+    hold: async (store) => {
       const [set, other] = [newKey(), newKey()]
       expect('members of an unknown set', await membersOf(store, set), [])
       for (const member of ['b', 'a', strange, 'b', '']) await store.add(set, member, LONG)
@@ -195,11 +199,11 @@ const everlasting = async (
   return { texts: [inserted, updated], ended }
 }
 
-const timing: ReadonlyArray<Rule> = [
+const timing: ReadonlyArray<StoreLaw> = [
   {
     name: 'lifetimes: texts, ends and members last as long as they should, and not longer',
     fix: 'keep until when each is good, in milliseconds, and compare it with the time; what is over counts as unknown',
-    hold: async (store, expect, { elapse }) => {
+    hold: async (store, { elapse }) => {
       const [short, shorter, longer, ended, set] = [newKey(), newKey(), newKey(), newKey(), newKey()]
       const forever = await everlasting(store)
       await store.insert(longer, 'a', LONG)
@@ -241,7 +245,7 @@ const timing: ReadonlyArray<Rule> = [
   {
     name: 'prolonged: a second end and a second add never shorten',
     fix: 'keep the later one of both times',
-    hold: async (store, expect, { elapse }) => {
+    hold: async (store, { elapse }) => {
       const [ended, prolonged, set, witness] = [newKey(), newKey(), newKey(), newKey()]
       await store.end(ended, LONG)
       await store.add(set, 'a', LONG)
@@ -264,11 +268,11 @@ const timing: ReadonlyArray<Rule> = [
   },
 ]
 
-const racing: ReadonlyArray<Rule> = [
+const racing: ReadonlyArray<StoreLaw> = [
   {
     name: 'one winner: of twenty callers at once, one inserts, and one updates the same text',
     fix: 'each method is one statement or one script; nothing is read first',
-    hold: async (store, expect, { elapse }) => {
+    hold: async (store, { elapse }) => {
       for (let round = 0; round < 5; round += 1) {
         const key = newKey()
         expect('how many of 20 insert', await winners(20, (at) => store.insert(key, `${at}`, LONG)), 1)
@@ -288,7 +292,7 @@ const racing: ReadonlyArray<Rule> = [
   {
     name: 'no way back: what is ended stays ended, whatever happens at the same time',
     fix: 'update and insert decide about the ended key in the statement that writes',
-    hold: async (store, expect) => {
+    hold: async (store) => {
       for (let round = 0; round < 5; round += 1) {
         const [known, unknown] = [newKey(), newKey()]
         await store.insert(known, 'a', LONG)
@@ -305,9 +309,8 @@ const racing: ReadonlyArray<Rule> = [
   {
     name: 'one after another: random calls have the results of a list in memory',
     fix: 'compare the calls with the documentation of Store',
-    hold: (store, expect, { runs }) =>
+    hold: (store, { runs }) =>
       tried(
-        expect,
         fc.asyncProperty(fc.array(calls, { minLength: 1, maxLength: 12 }), async (all) => {
           const run = running(store)
           for (const one of all) await run.call(one)
@@ -319,9 +322,8 @@ const racing: ReadonlyArray<Rule> = [
   {
     name: 'at the same time: calls that overlap have the results of some order of them',
     fix: 'each method is one atomic change or one question',
-    hold: (store, expect, { runs }) =>
+    hold: (store, { runs }) =>
       tried(
-        expect,
         fc.asyncProperty(fc.scheduler(), fc.array(calls, { minLength: 2, maxLength: 7 }), async (scheduler, all) => {
           const run = running(store)
           await Promise.all([overlapping(scheduler, run.call, all), scheduler.waitAll()])
@@ -386,7 +388,7 @@ const running = (store: Store) => {
 const overlapping = (scheduler: Scheduler, call: (one: StoreCall) => Promise<void>, all: ReadonlyArray<StoreCall>) =>
   Promise.all(all.map((one) => scheduler.schedule(Promise.resolve(), one.name).then(() => call(one))))
 
-const tried = async <T>(expect: Trial['expect'], property: fc.IAsyncProperty<T>, runs: number): Promise<void> => {
+const tried = async <T>(property: fc.IAsyncProperty<T>, runs: number): Promise<void> => {
   const { failed, errorInstance: error, seed } = await fc.check(property, { numRuns: runs })
   if (!failed) return
   if (!(error instanceof NotLinear)) throw error
@@ -396,8 +398,6 @@ const tried = async <T>(expect: Trial['expect'], property: fc.IAsyncProperty<T>,
     'the results of some order of them',
   )
 }
-
-const rules: ReadonlyArray<Rule> = [...keeping, ...timing, ...racing]
 
 export const storeLawsOf = (make: MakeStore, options: StoreLawOptions = {}): Laws => {
   const caller = 'laws.store(make)'
@@ -409,14 +409,20 @@ export const storeLawsOf = (make: MakeStore, options: StoreLawOptions = {}): Law
     elapse: is.maybe(is.hook(1)),
     runs: is.maybe(is.positive),
   })
-  const laws = rules.map(({ name, fix, hold }) => ({
+  const laws = [...keeping, ...timing, ...racing].map(({ name, fix, hold }) => ({
     name,
-    fix,
-    hold: async ({ expect }: Trial) => {
-      const store = await make()
-      storeLike(caller, store)
-      await hold(store, expect, { elapse, runs })
+    find: async () => {
+      try {
+        const store = await make()
+        storeLike(caller, store)
+        return void (await hold(store, { elapse, runs }))
+      } catch (error) {
+        return {
+          counterexample: error instanceof UnexpectedResult ? error.message : `it throws: ${inspect(error)}`,
+          fix,
+        }
+      }
     },
   }))
-  return storeLaws('a store', laws, make)
+  return lawsOf('a store', laws, make)
 }

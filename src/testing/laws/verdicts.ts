@@ -2,16 +2,25 @@
  * Laws of an authenticator's results: it always answers, admits valid callers and no others, and does so every time.
  */
 import { inspect, isDeepStrictEqual } from 'node:util'
-import fc from 'fast-check'
+import fc, { type Arbitrary } from 'fast-check'
 import { branchesOf } from '../../core/AuthError.js'
 import { isThenable } from '../../core/Result.js'
 import { defaultErrorMapper } from '../../core/Settings.js'
-import { locationsIn, valuesAt, without } from '../CredentialLocation.js'
-import { blindAttacks, informedAttacks, leaked, secretsAmong, type Attack } from '../attacks.js'
-import { fromOtherSite, impostors, printed, type RequestSpec } from '../requests.js'
+import { inWords as locationInWords, locationsIn, putting, valuesAt, without } from '../CredentialLocation.js'
+import {
+  blindAttacks,
+  informedAttacks,
+  leaked,
+  plain,
+  secretsAmong,
+  unknownIn,
+  type Attack,
+  type Target,
+} from '../attacks.js'
+import { fromOtherSite, impostors, mergeRequests, printed, type RequestSpec } from '../requests.js'
 import type { Law } from './Law.js'
 import { inWords, letSomebodyIn, type Subject, type Verdict } from './Subject.js'
-import { randomAttacks } from './randomAttacks.js'
+import { hostileTexts, requestSpecs, secrets as randomSecrets } from './random.js'
 
 export const lawAbout = <A extends { readonly spec: RequestSpec }>(
   name: string,
@@ -35,6 +44,32 @@ const settle = ({ within }: Subject): string =>
 
 const reportedOf = (lawCase: { readonly spec: RequestSpec; readonly what?: string }, verdict: Verdict): string =>
   `${lawCase.what === undefined ? '' : `${lawCase.what}: `}${printed(lawCase.spec)}\n${inWords(verdict)}`
+
+const randomAttacks = (target: Target): Arbitrary<Attack> => {
+  const { locations, valid } = target
+  const nothing = fc.constant<Attack>({ what: 'no credential', spec: {}, secrets: [] })
+  const at = locations.map((location) => {
+    const isWrong = (text: string): boolean =>
+      valid.every((one) => !valuesAt(location, one).includes(plain(location, text)))
+    return fc.oneof(
+      randomSecrets()
+        .filter(isWrong)
+        .map((secret) => unknownIn(location, secret)),
+      hostileTexts()
+        .filter(isWrong)
+        .map((text) => ({
+          what: `a hostile credential in ${locationInWords(location)}`,
+          spec: putting(location, [text], {}),
+          secrets: [],
+        })),
+    )
+  })
+  const informed = informedAttacks(target)
+  const attack = fc.oneof(nothing, ...at, ...(informed.length > 0 ? [fc.constantFrom(...informed)] : []))
+  return fc
+    .tuple(requestSpecs(), attack)
+    .map(([about, { spec, ...rest }]) => ({ ...rest, spec: mergeRequests(about, spec) }))
+}
 
 /** All requests with a credential that must be refused: the fixed ones first, then the random ones. */
 export const attacksOn = (subject: Subject): ReadonlyArray<Attack> => [
