@@ -28,7 +28,7 @@ import { firstPresent, fromFunction, lenient, flatMap, recoverUnavailable, timeo
 import { option as O } from 'fp-ts'
 import { describe, expect, it } from 'vitest'
 import { functionName } from '../../src/core/functionName.js'
-import { inWords } from '../../src/audit/Way.js'
+import { descriptionInWords } from '../../src/audit/Way.js'
 import { occurring, runs } from '../support/runs/samples.js'
 
 const authenticate = () => true
@@ -100,7 +100,7 @@ const rows: ReadonlyArray<readonly [words: string, a: Authenticator<unknown>]> =
 ]
 
 describe('an authenticator in words', () => {
-  it.each(rows)('%s', (words, { description }) => expect(inWords(description)).toBe(words))
+  it.each(rows)('%s', (words, { description }) => expect(descriptionInWords(description)).toBe(words))
 })
 
 // -------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ describe('words of trees', () => {
     fc.assert(
       fc.property(tree, (description) => {
         const tidy = flattened(description)
-        const words = inWords(tidy)
+        const words = descriptionInWords(tidy)
         const known = seen.get(words) ?? JSON.stringify(tidy)
         seen.set(words, known)
         expect(JSON.stringify(tidy)).toBe(known)

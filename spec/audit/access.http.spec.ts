@@ -6,7 +6,7 @@ import type { RouterInstance } from '@koa/router'
 import Koa from 'koa'
 import { audit, seal, type AuditedOperation } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
-import { make } from '../../src/audit/paths.js'
+import { pathPattern } from '../../src/audit/paths.js'
 import { grow, tree, type Tree } from '../support/models/auditTrees.js'
 import { callsOf, get } from '../support/models/levels.js'
 import { serve } from '../support/servers/server.js'
@@ -48,7 +48,7 @@ describe('the audit agrees with the router', () => {
         // One method a layer, so each line of the audit is one layer
         expect(operations).toHaveLength(router.stack.length)
         for (const [at, operation] of operations.entries()) {
-          const request = make(operation.path, {})!.samples[at % 2 === 0 ? 0 : 1]!
+          const request = pathPattern(operation.path, {})!.samples[at % 2 === 0 ? 0 : 1]!
           const method = methodOf(operation)
           const first = router.stack.findIndex((layer) => layer.methods.includes(method) && layer.match(request))
           const { access } = operations[first]!
@@ -65,7 +65,7 @@ describe('the audit agrees with the router', () => {
           if (first !== at && !isNamed) {
             seen.narrower++
             const [narrow, wide] = [router.stack[first]!, router.stack[at]!]
-            const own = make(operations[first]!.path, {})!.samples.filter((sample) => narrow.match(sample))
+            const own = pathPattern(operations[first]!.path, {})!.samples.filter((sample) => narrow.match(sample))
             expect(own.filter((sample) => !wide.match(sample))).toEqual([])
             expect(narrow.methods.filter((each) => !wide.methods.includes(each))).toEqual([])
           }
@@ -93,7 +93,7 @@ describe('the audit agrees with the router', () => {
           return
         }
         for (const operation of operations) {
-          for (const request of make(operation.path, {})!.samples) {
+          for (const request of pathPattern(operation.path, {})!.samples) {
             const method = methodOf(operation)
             const { by, ran } = await bare(router, method, request)
             if (by === undefined) {

@@ -7,7 +7,7 @@ import { audit } from 'koa-with-auth/audit'
 import { oidc, upstream, type UpstreamOptions } from 'koa-with-auth/sign-in/oidc'
 import { expect, it } from 'vitest'
 import { differencesOf } from '../../src/audit/Difference.js'
-import { linesOf, policyText, readPolicy, textOf } from '../../src/audit/policy.js'
+import { linesOf, policyText, readPolicy, lineText } from '../../src/audit/policy.js'
 import { auditedOf } from '../../src/command/Export.js'
 import { guardOf } from '../support/models/levels.js'
 
@@ -61,7 +61,7 @@ it('an upstream is in the table, and a line of the policy file, with its resourc
   expect(audit(app).upstreams).toEqual([
     { resource: 'https://api.example', provider: 'https://login.example', scope: ['read', 'write'], per: 'session' },
   ])
-  expect(calling({}).map(textOf)).toContain(line)
+  expect(calling({}).map(lineText)).toContain(line)
   expect(audit(make())).not.toHaveProperty('upstreams')
   const read = readPolicy(new TextEncoder().encode(policyText(calling({}))))
   expect(E.isRight(read) && differencesOf(read.right, calling({}))).toEqual([])

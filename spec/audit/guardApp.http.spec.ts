@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { readApplication } from '../../src/audit/application.js'
 import { sameWordsIn } from '../../src/audit/findings.js'
 import { differencesOf } from '../../src/audit/Difference.js'
-import { linesOf, textOf } from '../../src/audit/policy.js'
+import { linesOf, lineText } from '../../src/audit/policy.js'
 import { lineFrom } from '../support/papers/policyLines.js'
 import { ask, listen } from '../support/servers/server.js'
 
@@ -24,7 +24,7 @@ const below = (guard: typeof bearer | typeof basic | typeof cookie, settings: Re
   guardApp(guard as typeof bearer)(app)
   return app.use(files)
 }
-const linesIn = (app: AnyApplication) => linesOf(audit(app)).map(textOf)
+const linesIn = (app: AnyApplication) => linesOf(audit(app)).map(lineText)
 const changesOf = (before: AnyApplication, after: AnyApplication) =>
   differencesOf(linesOf(audit(before)), linesOf(audit(after))).map(({ direction, text }) => `${direction}: ${text}`)
 
@@ -32,7 +32,7 @@ describe('S04 a function of app.use below guardApp has a line', () => {
   it('that says what covers it, and can be read again', () => {
     const app = below(bearer)
     expect(linesIn(app)).toEqual(['USE /*; who=[bearer]; csrf=not needed; runs=files'])
-    expect(linesIn(app).map((line) => textOf(lineFrom(line)!))).toEqual(linesIn(app))
+    expect(linesIn(app).map((line) => lineText(lineFrom(line)!))).toEqual(linesIn(app))
     expect(String(audit(app))).toContain('/*          files      by bearer')
     expect(audit(app).middleware).toMatchObject([
       { path: '/*', functions: ['files'], guarded: 'yes', guard: { protection: 'bearer', csrf: 'not needed' } },

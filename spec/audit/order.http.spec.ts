@@ -12,7 +12,7 @@ import { apiKeyHeader, authorize, httpBearer, requireScopes } from 'koa-with-aut
 import { audit, seal } from 'koa-with-auth/audit'
 import { afterAll, describe, expect, it } from 'vitest'
 import { differencesOf } from '../../src/audit/Difference.js'
-import { linesOf, policyText, textOf } from '../../src/audit/policy.js'
+import { linesOf, policyText, lineText } from '../../src/audit/policy.js'
 import { guardOf } from '../support/models/levels.js'
 import { serve } from '../support/servers/server.js'
 
@@ -116,7 +116,7 @@ describe('two guarded operations that change places', () => {
     const textsOf = (...paths: ReadonlyArray<[string, unknown]>) => {
       const router = new Router()
       for (const [path, auth] of paths) router.get(path, guardOf(auth) as never, answer)
-      return linesOf(audit(router)).map(textOf)
+      return linesOf(audit(router)).map(lineText)
     }
     expect(textsOf(['/a/:x', staff], ['/b/:x', customer])).toEqual(textsOf(['/b/:x', customer], ['/a/:x', staff]))
     expect(textsOf(['/a/:x', staff], ['/:x/a', staff])).toEqual(textsOf(['/:x/a', staff], ['/a/:x', staff]))

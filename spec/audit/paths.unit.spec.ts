@@ -3,7 +3,7 @@ import Router from '@koa/router'
 import fc from 'fast-check'
 import { pathToRegexp } from 'path-to-regexp-6'
 import { describe, expect, it } from 'vitest'
-import { behind, findPath, make, type PathPattern } from '../../src/audit/paths.js'
+import { behind, findPath, pathPattern, type PathPattern } from '../../src/audit/paths.js'
 import { relate, routedPath, type RoutedPath } from '../../src/audit/RoutedPath.js'
 import { stepsOf } from '../support/runs/steps.js'
 import { occurring, runs } from '../support/runs/samples.js'
@@ -24,7 +24,7 @@ interface Case {
 const routed = (source: string, opts: { sensitive?: boolean; strict?: boolean } = {}): Case | undefined => {
   try {
     const layer = new Router(opts).get(source, () => {}).stack[0]!
-    const own = make(source, opts)
+    const own = pathPattern(source, opts)
     return own && { pattern: own, routed: routedPath(layer) }
   } catch {
     return undefined
@@ -59,15 +59,15 @@ describe('the automaton of a path', () => {
   })
 
   it.each(['/x', '/:a', '/:a/:b', '/*rest', '/a/{:b}', '/:a.json', '/:a/*b', '{/*rest}'])('of %s is exact', (source) =>
-    expect(make(source, {})?.isExact).toBe(true),
+    expect(pathPattern(source, {})?.isExact).toBe(true),
   )
 
   it.each(['/:a-:b', '/*a/*b', '/:a{-:b}'])('of %s is not exact', (source) =>
-    expect(make(source, {})?.isExact).toBe(false),
+    expect(pathPattern(source, {})?.isExact).toBe(false),
   )
 
   it.each(['/(x)', '/:', '/{x', '/x?'])('does not exist for %s, which path-to-regexp refuses', (source) =>
-    expect(make(source, {})).toBeUndefined(),
+    expect(pathPattern(source, {})).toBeUndefined(),
   )
 })
 
@@ -114,7 +114,7 @@ describe('the relation of two paths', () => {
   })
 
   it('is found if the router refuses one of two alternatives that end alike', () => {
-    const [one, other] = [make('/a{/*p}/ab', {})!, make('/:p/{-:q}/a/ab', {})!]
+    const [one, other] = [pathPattern('/a{/*p}/ab', {})!, pathPattern('/:p/{-:q}/a/ab', {})!]
     expect(findPath('of both', one, other, (path) => !path.includes('//'))).toBe('/a/-x/a/ab')
   })
 

@@ -5,7 +5,7 @@ import { httpBearer, withAuth } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
 import { differencesOf } from '../../src/audit/Difference.js'
-import { linesOf, textOf } from '../../src/audit/policy.js'
+import { linesOf, lineText } from '../../src/audit/policy.js'
 import { lineFrom } from '../support/papers/policyLines.js'
 
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
@@ -18,12 +18,12 @@ const [one, other] = [{ host: 'a.example' }, { host: 'b.example' }]
 
 describe('S04 the host of a router', () => {
   it('is in its lines, which can be read again', () => {
-    const lines = linesOf(audit(application(one, other))).map(textOf)
+    const lines = linesOf(audit(application(one, other))).map(lineText)
     expect(lines).toEqual([
       'GET /x; who=[bearer]; by=operation; csrf=not needed; docs=listed; host=a.example',
       'GET /x; who=public; by=operation; csrf=not needed; docs=listed; host=b.example; first=GET /x',
     ])
-    expect(lines.map((line) => textOf(lineFrom(line)!))).toEqual(lines)
+    expect(lines.map((line) => lineText(lineFrom(line)!))).toEqual(lines)
     expect(String(audit(application(one, other)))).toContain('only on a.example')
   })
 

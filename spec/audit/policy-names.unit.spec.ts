@@ -34,7 +34,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { linesOf, textOf } from '../../src/audit/policy.js'
+import { linesOf, lineText } from '../../src/audit/policy.js'
 import { optionsFrom, perform } from '../../src/command/perform.js'
 import { functionName } from '../../src/core/functionName.js'
 import { auditedBy } from '../../src/audit/application.js'
@@ -357,7 +357,7 @@ describe('S04 two functions of one text', () => {
 
 describe('middleware without a name', () => {
   const texts = (f: unknown) =>
-    linesOf(audit(new Router().use(f as never).get('/x', guardOf(admin) as never, handle))).map(textOf)
+    linesOf(audit(new Router().use(f as never).get('/x', guardOf(admin) as never, handle))).map(lineText)
   it('is another one if its text is', () => {
     const nameless = (text: string) => (0, eval)(`(${text})`) as unknown
     expect(texts(nameless('(ctx, next) => next()'))).toEqual(texts(nameless('(ctx, next) => next()')))

@@ -14,7 +14,7 @@ import * as signatures from 'koa-with-auth/signatures'
 import * as webhooks from 'koa-with-auth/webhooks'
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { linesOf, textOf } from '../../src/audit/policy.js'
+import { linesOf, lineText } from '../../src/audit/policy.js'
 import { guardOf } from '../support/models/levels.js'
 
 const entries: Readonly<Record<string, object>> = { root, fp, jwt, signatures, webhooks }
@@ -305,7 +305,7 @@ const others: Readonly<Record<string, string>> = {
 
 const lineOf = (guard: unknown): string => {
   const router = new Router().post('/x', guardOf(guard) as never, () => {})
-  return linesOf(audit(router)).map(textOf).join('\n')
+  return linesOf(audit(router)).map(lineText).join('\n')
 }
 
 describe('every option of a kind or condition', () => {
@@ -359,7 +359,7 @@ describe('what is inside of an option', () => {
     const under = (forwarded: boolean) => {
       const router = new Router().get('/x', root.withAuth(own), () => {})
       const app = new Koa().use(root.authSettings({ forwarded })).use(router.routes())
-      return linesOf(audit(app)).map(textOf).join('\n')
+      return linesOf(audit(app)).map(lineText).join('\n')
     }
     expect(under(true)).not.toBe(under(false))
   })

@@ -10,7 +10,7 @@ import { audit } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
 import { isVisible } from '../../src/audit/Audit.js'
 import { differencesOf, directions } from '../../src/audit/Difference.js'
-import { linesOf, textOf, policyText, readPolicy } from '../../src/audit/policy.js'
+import { linesOf, lineText, policyText, readPolicy } from '../../src/audit/policy.js'
 import { publicAccess, waysOf, type AccessPath } from '../../src/audit/Way.js'
 import { audited, auditWith, wayOf } from '../support/models/auditedOperation.js'
 import { grow, tree } from '../support/models/auditTrees.js'
@@ -29,7 +29,7 @@ describe('a policy file that was written and is read again', () => {
       fc.property(tree, (root) => {
         const lines = linesOf(audit(grow(root)))
         expect(differencesOf(again(lines), lines)).toStrictEqual([])
-        expect(again(lines).map(textOf)).toStrictEqual(lines.map(textOf))
+        expect(again(lines).map(lineText)).toStrictEqual(lines.map(lineText))
       }),
     )
   })
@@ -83,7 +83,7 @@ describe('a policy file that was written and is read again', () => {
   it('has two different lines for two different paths', () => {
     fc.assert(
       fc.property(hostile, hostile, (one, other) => {
-        const [first, second] = [one, other].map((path) => linesOf(auditWith([audited({ path })])).map(textOf))
+        const [first, second] = [one, other].map((path) => linesOf(auditWith([audited({ path })])).map(lineText))
         expect(first?.[0] === second?.[0]).toBe(one === other)
       }),
     )

@@ -24,7 +24,7 @@ import { flatMap } from 'koa-with-auth/fp'
 import { withPrincipal } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { differencesOf } from '../../src/audit/Difference.js'
-import { linesOf, textOf, policyText, readPolicy } from '../../src/audit/policy.js'
+import { linesOf, lineText, policyText, readPolicy } from '../../src/audit/policy.js'
 import { functionName } from '../../src/core/functionName.js'
 import { lineFrom } from '../support/papers/policyLines.js'
 import { wayOf } from '../support/models/auditedOperation.js'
@@ -43,7 +43,7 @@ const isStaff = (): boolean => true
 const staff = pipe(bearer, authorize(isStaff))
 
 const linesFor = (router: RouterInstance) => linesOf(audit(router))
-const texts = (router: RouterInstance) => linesFor(router).map(textOf)
+const texts = (router: RouterInstance) => linesFor(router).map(lineText)
 const get = (auth: unknown, path = '/x') => new Router().get(path, guardOf(auth) as never, handle)
 const post = (auth: unknown, settings = {}) => {
   const router = new Router()

@@ -8,7 +8,7 @@ import { audit, seal } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
 import { findingsOf } from '../../src/audit/findings.js'
-import { linesOf, textOf } from '../../src/audit/policy.js'
+import { linesOf, lineText } from '../../src/audit/policy.js'
 import { differencesOf } from '../../src/audit/Difference.js'
 
 const user = httpBearer({ authenticate: (_request, token) => ({ name: token }) })
@@ -26,7 +26,7 @@ const routes = (condition = note()) => {
   router.get('/perhaps/:id', withAuth(optional(user)), () => {})
   return router
 }
-const linesFor = (router: Router) => linesOf(audit(router)).map(textOf)
+const linesFor = (router: Router) => linesOf(audit(router)).map(lineText)
 
 describe('an audit of parameters', () => {
   it('names the objects, the reasons, and what no condition reads', () => {

@@ -10,7 +10,7 @@ import Koa from 'koa'
 import { apiKeyCookie, authSettings, type AuthSettings } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { linesOf, policyText, textOf } from '../../src/audit/policy.js'
+import { linesOf, policyText, lineText } from '../../src/audit/policy.js'
 import { callsOf, count, guardOf } from '../support/models/levels.js'
 import { serve } from '../support/servers/server.js'
 
@@ -95,10 +95,10 @@ describe.each([
 
 it('the audit of a sealed router says what is written, so the file can be written again', () => {
   keep(make())
-  const before = linesOf(audit(make())).map(textOf)
+  const before = linesOf(audit(make())).map(lineText)
   const sealed = seal(make(), { lock })
-  expect(linesOf(audit(sealed)).map(textOf)).toEqual(before)
+  expect(linesOf(audit(sealed)).map(lineText)).toEqual(before)
   expect(seal(sealed, { lock })).toBe(sealed)
   const app = under({ csrf: false }, sealed)
-  expect(linesOf(audit(app)).map(textOf)[1]).toContain('csrf=off')
+  expect(linesOf(audit(app)).map(lineText)[1]).toContain('csrf=off')
 })

@@ -24,7 +24,7 @@ import {
   anyOf,
   challengesOf,
   withChallenges,
-  fieldsOf,
+  fieldsReadBy,
   isAmbient,
   isSent,
   isThrottled,
@@ -80,11 +80,11 @@ describe('fieldsOf', () => {
     row('a client certificate is not a field', [leaf({ type: 'mutualTLS' }), bearer], ['*']),
   ]
   it.each(table)('$description', ({ input, expected }) => {
-    expect(fieldsOf(anyOf(input))).toStrictEqual(expected)
+    expect(fieldsReadBy(anyOf(input))).toStrictEqual(expected)
   })
 
   it('RFC 9110 §5.1 names that differ in letter case are one field', () => {
-    const fields = fieldsOf(
+    const fields = fieldsReadBy(
       anyOf([key('header', 'X-Key'), key('header', 'x-key'), key('header', 'authorization'), bearer]),
     )
     expect(fields.map((field) => field.toLowerCase())).toStrictEqual(['x-key', 'authorization'])
@@ -93,7 +93,7 @@ describe('fieldsOf', () => {
   it('names every field once, or only *', () => {
     fc.assert(
       fc.property(description, (tree) => {
-        const fields = fieldsOf(tree).map((field) => field.toLowerCase())
+        const fields = fieldsReadBy(tree).map((field) => field.toLowerCase())
         expect(new Set(fields).size).toBe(fields.length)
         if (fields.includes('*')) expect(fields).toStrictEqual(['*'])
       }),
@@ -171,7 +171,7 @@ describe('other readers of a description', () => {
   })
 
   it('fieldsOf has Origin if the origin decides who may read the challenges', () => {
-    expect(fieldsOf({ ...bearer, exposesChallenges: () => true })).toStrictEqual(['Authorization', 'Origin'])
+    expect(fieldsReadBy({ ...bearer, exposesChallenges: () => true })).toStrictEqual(['Authorization', 'Origin'])
   })
 
   it('isAmbient is true if one leaf is', () => {

@@ -7,7 +7,7 @@ import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { linesOf, textOf } from '../../src/audit/policy.js'
+import { linesOf, lineText } from '../../src/audit/policy.js'
 import { recordsOf } from '../support/runs/eventRecords.js'
 import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
 import { ask, listen } from '../support/servers/server.js'
@@ -97,7 +97,7 @@ describe('rate limits in memory', () => {
 
   it('are in the document, the audit, the policy file and the records', async () => {
     const guards = [5, 6].map((points) => withAuth(user, rateLimit({ limiter: inMemory(points), by })))
-    const lines = guards.map((guard) => textOf(linesOf(audit(new Router().get('/x', guard, ok)))[0]!))
+    const lines = guards.map((guard) => lineText(linesOf(audit(new Router().get('/x', guard, ok)))[0]!))
     expect(lines[0]).toContain(`rate limit 5/${HOUR} s by by`)
     expect(lines[0]).not.toBe(lines[1])
     const router = new Router().get('/recorded', withAuth(user, rateLimit({ limiter: inMemory(1), by })), ok)

@@ -10,7 +10,7 @@ import { mockRequest } from 'koa-with-auth/testing'
 import type { Request } from '../../src/core/Request.js'
 import { createClient } from 'redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { linesOf, textOf } from '../../src/audit/policy.js'
+import { linesOf, lineText } from '../../src/audit/policy.js'
 import { API, identityProvider, seconds, signedWith, signingKey } from '../support/servers/identityProvider.js'
 import { redisDatabase } from '../support/servers/redisDatabase.js'
 import { describeWithRedis } from '../support/servers/redisServer.js'
@@ -135,7 +135,7 @@ describe('audience: false', () => {
     expect(audited.operations.map(({ protection }) => protection)).toStrictEqual(
       Array(2).fill('bearer of any audience'),
     )
-    expect(linesOf(audited).map(textOf).join()).toMatch(
+    expect(linesOf(audited).map(lineText).join()).toMatch(
       /GET \/jwt; who=\[bearer of any audience .*GET \/opaque; who=\[bearer of any audience /s,
     )
   })

@@ -25,8 +25,8 @@ import {
 import { audit } from 'koa-with-auth/audit'
 import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
-import { inWords } from '../../src/audit/Way.js'
-import { linesOf, textOf } from '../../src/audit/policy.js'
+import { descriptionInWords } from '../../src/audit/Way.js'
+import { linesOf, lineText } from '../../src/audit/policy.js'
 import { lineFrom } from '../support/papers/policyLines.js'
 import { guardedBy } from '../../src/core/Requirement.js'
 import { failuresOf, securityOf } from '../../src/openapi/security.js'
@@ -236,13 +236,13 @@ describe('C-11 requireAuthentication', () => {
   it('the audit and the policy file say it, in a list and a group, too', () => {
     const careful = pipe(jwt, requireAuthentication({ acr: [loa2, 'b'], maxAge: 300_000 }))
     const key = apiKeyHeader({ authenticate: () => ({ key: 1 }) })
-    const lineOf = (guard: Authenticator<unknown>) => textOf(linesOf(audit(router(guard)))[0]!)
+    const lineOf = (guard: Authenticator<unknown>) => lineText(linesOf(audit(router(guard)))[0]!)
     const bearer = 'bearer issuer https://login.example/ audience https://api.example'
     const words = `authorized by an authentication of ${loa2} or b, at most 5 min old`
     expect(lineOf(careful)).toContain(`${bearer} | ${words}]; by=operation`)
     expect(lineOf(anyOf([careful, key]))).toContain(`${bearer} | ${words}]; who=[API key`)
     expect(lineOf(allOf([key, careful]))).toContain(words)
-    expect(inWords(careful.description)).not.toBe(inWords(jwt.description))
+    expect(descriptionInWords(careful.description)).not.toBe(descriptionInWords(jwt.description))
     expect(lineFrom(lineOf(careful))).toStrictEqual(linesOf(audit(router(careful)))[0])
     // a function that finds the claims decides, too
     const always = () => ({ auth_time: Date.now() / 1000 })

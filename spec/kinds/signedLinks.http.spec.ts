@@ -5,7 +5,7 @@ import Koa from 'koa'
 import mount from 'koa-mount'
 import { allOf, apiKeyHeader, apiApp, authorize, authSettings, guardApp, signedLinks, withAuth } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
-import { linesOf, textOf } from '../../src/audit/policy.js'
+import { linesOf, lineText } from '../../src/audit/policy.js'
 import { on, type Decision } from 'koa-with-auth/events'
 import { openApi } from 'koa-with-auth/openapi'
 import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
@@ -218,7 +218,7 @@ describe('K-14 a link', () => {
 describe('K-14 a signed link in an application', () => {
   it('is in the audit and in OpenAPI; expectGuarded and seal know it', async () => {
     const { app, router } = await site()
-    expect(textOf(linesOf(audit(router))[0]!)).toContain('links for 10 min')
+    expect(lineText(linesOf(audit(router))[0]!)).toContain('links for 10 min')
     const document = openApi(router, { title: 'x', version: '1' })
     expect(Object.values(document.components?.securitySchemes ?? {})).toEqual([
       { type: 'apiKey', in: 'query', name: 'signed' },

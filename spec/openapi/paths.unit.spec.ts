@@ -4,7 +4,7 @@ import Router from '@koa/router'
 import { expect, it, describe } from 'vitest'
 import { either as E } from 'fp-ts'
 import { openApi } from 'koa-with-auth/openapi'
-import { listed, templatesOf } from '../../src/openapi/paths.js'
+import { pathItemMethods, templatesOf } from '../../src/openapi/paths.js'
 
 // The methods of a layer that OpenAPI can list.
 
@@ -26,7 +26,7 @@ it.each([
     ['get', 'head'],
   ],
   ['a single method is listed', (r: Router) => r.delete('/x', none), ['delete']],
-  ['all: every method of OpenAPI is listed', (r: Router) => r.all('/x', none), [...listed]],
+  ['all: every method of OpenAPI is listed', (r: Router) => r.all('/x', none), [...pathItemMethods]],
 ])('%s', (_, fill, expected) => {
   expect(of(fill).listed).toEqual(expected)
 })

@@ -6,7 +6,7 @@ import { sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser, sessionLoginAuth
 import { openApi } from 'koa-with-auth/openapi'
 import { sessions } from 'koa-with-auth/sessions'
 import { expect, it } from 'vitest'
-import { linesOf, textOf } from '../../src/audit/policy.js'
+import { linesOf, lineText } from '../../src/audit/policy.js'
 import { lineFrom } from '../support/papers/policyLines.js'
 
 const loadUser = (username: string) => ({ username })
@@ -61,7 +61,7 @@ it.each([
   })
   const [line] = audit(proven).operations
   expect(line?.protection).toContain(`of ${who} with a proof by passkey or totp, at most 5 min old`)
-  const [written] = linesOf(audit(proven)).map(textOf)
+  const [written] = linesOf(audit(proven)).map(lineText)
   expect(written).toContain('proof by passkey')
   expect(lineFrom(written ?? '')).toMatchObject({ operation: 'GET /vault' })
 })

@@ -12,7 +12,7 @@ import {
 import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
-import { linesOf, textOf } from '../../src/audit/policy.js'
+import { linesOf, lineText } from '../../src/audit/policy.js'
 import { sessionsApp } from '../support/sites/sessionsApp.js'
 import { describeEveryOther } from '../support/stores/sessionStores.js'
 
@@ -84,7 +84,7 @@ describeEveryOther((store) => {
 
 describe('C-02 what is asked', () => {
   it('T16 is in the policy file', () => {
-    const lines = linesOf(audit(routes())).map(textOf)
+    const lines = linesOf(audit(routes())).map(lineText)
     const who = 'with a proof by totp or passkey, at most 5 min old'
     const said = lines.map((line) => line.replaceAll('\\u{20}', ' ')).filter((line) => line.includes(who))
     expect(said.map((line) => /^GET (\S+);/.exec(line)?.[1]).sort()).toEqual([

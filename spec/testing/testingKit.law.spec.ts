@@ -17,13 +17,13 @@ import {
   withQuery,
   mergeRequests,
 } from 'koa-with-auth/testing'
-import { failures, hostileTexts, secrets, requestSpecs } from '../../src/testing/laws/random.js'
+import { randomFailures, hostileTexts, secrets, requestSpecs } from '../../src/testing/laws/random.js'
 import { requests } from '../support/models/arbitrary/requests.js'
 import { routers, type PlannedOperation } from '../support/models/arbitrary/routers.js'
 import { describe, expect, it } from 'vitest'
 import { AuthError, fromCookie, fromHeader, fromQuery } from 'koa-with-auth'
 import { informedAttacks } from '../../src/testing/attacks.js'
-import { locationsIn, putting, valuesAt, without } from '../../src/testing/CredentialLocation.js'
+import { locationsIn, putCredentials, valuesAt, withoutCredential } from '../../src/testing/CredentialLocation.js'
 import { listen } from '../support/servers/server.js'
 
 describe('arbitraries of credentials', () => {
@@ -46,7 +46,7 @@ describe('arbitraries of credentials', () => {
     ] as const
     fc.assert(
       fc.property(secrets(), fc.constantFrom(...places), (secret, place) => {
-        const attacks = informedAttacks({ locations: [place], valid: [putting(place, [secret], {})] })
+        const attacks = informedAttacks({ locations: [place], valid: [putCredentials(place, [secret], {})] })
         const wrong = attacks
           .filter(({ what }) => what.includes('nearly right'))
           .map(({ spec }) => valuesAt(place, spec))
@@ -89,9 +89,9 @@ describe('arbitraries of requests', () => {
         const sketch = mergeRequests(about, sent)
         for (const place of locationsIn(sent)) {
           expect(valuesAt(place, sketch)).toHaveLength(1)
-          expect(valuesAt(place, putting(place, [other, other], sketch))).toStrictEqual([other, other])
-          expect(valuesAt(place, without(place, sketch))).toStrictEqual([])
-          expect(locationsIn(without(place, sketch))).toStrictEqual(locationsIn(about))
+          expect(valuesAt(place, putCredentials(place, [other, other], sketch))).toStrictEqual([other, other])
+          expect(valuesAt(place, withoutCredential(place, sketch))).toStrictEqual([])
+          expect(locationsIn(withoutCredential(place, sketch))).toStrictEqual(locationsIn(about))
         }
       }),
     )
@@ -109,7 +109,7 @@ describe('arbitraries of requests', () => {
 })
 
 it('every arbitrary failure is an AuthError', () => {
-  fc.assert(fc.property(failures(), (error) => AuthError.is(error)))
+  fc.assert(fc.property(randomFailures(), (error) => AuthError.is(error)))
 })
 
 describe('arbitraries of authenticators', () => {

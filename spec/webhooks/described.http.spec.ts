@@ -8,7 +8,7 @@ import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { httpSignature, webBotAuth } from 'koa-with-auth/signatures'
 import { github, slack, standardWebhooks, stripe, webhook, webhookScheme } from 'koa-with-auth/webhooks'
 import { describe, expect, it } from 'vitest'
-import { linesOf, textOf } from '../../src/audit/policy.js'
+import { linesOf, lineText } from '../../src/audit/policy.js'
 import { invalidIn } from '../support/papers/openapiTools.js'
 
 const routerOf = (a: Authenticator<unknown>) => {
@@ -18,7 +18,7 @@ const routerOf = (a: Authenticator<unknown>) => {
 }
 const lineOf = (a: Authenticator<unknown>): string =>
   linesOf(audit(routerOf(a)))
-    .map(textOf)
+    .map(lineText)
     .join('\n')
 
 const spent = oneTimeIds(memoryStore())

@@ -7,12 +7,12 @@ import type { AccessPath } from './Way.js'
 const unseen = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u
 
 // A backslash that would look like an escape is escaped, so that two strings never look the same
-const hidden = new RegExp(`${unseen.source}|${/\\(?=u\{)/.source}`, 'gu')
+const hiddenCharacters = new RegExp(`${unseen.source}|${/\\(?=u\{)/.source}`, 'gu')
 
 export const escaped = (char: string): string => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`
 
 /** Escapes every invisible character of a string. */
-export const visible = (text: string): string => text.replace(hidden, escaped)
+export const visible = (text: string): string => text.replace(hiddenCharacters, escaped)
 
 export const isVisible = (text: string): boolean => !unseen.test(text)
 
@@ -128,8 +128,8 @@ const operationCells = (audited: AuditedOperation): Cells => [
     ...audited.shadowedBy.map(inNote),
     ...audited.unread.map((param) => unreadNote(audited, param)),
     ...audited.unchecked.map(({ param, reason }) => `:${param} unchecked: ${reason}`),
-    ...noteOf('before its guard', audited.beforeGuard),
-    ...noteOf('behind its guard', audited.behindGuard),
+    ...functionsNote('before its guard', audited.beforeGuard),
+    ...functionsNote('behind its guard', audited.behindGuard),
     ...(audited.csrf === 'off' ? ['takes writes from other sites'] : []),
   ].join('; '),
 ]
@@ -137,7 +137,7 @@ const operationCells = (audited: AuditedOperation): Cells => [
 export const unreadNote = ({ ways }: Pick<AuditedOperation, 'ways'>, param: string): string =>
   `${ways.length > 1 ? 'not every way in has a condition that reads' : 'no condition reads'} :${param}`
 
-const noteOf = (where: string, functions: ReadonlyArray<string>): ReadonlyArray<string> =>
+const functionsNote = (where: string, functions: ReadonlyArray<string>): ReadonlyArray<string> =>
   functions.length > 0 ? [`${where}: ${functions.join(', ')}`] : []
 
 const howMuch = { all: 'answered', part: 'partly answered', unknown: 'perhaps answered' }

@@ -3,7 +3,7 @@
  *
  * The command prints differences, and SARIF and `seal` make findings of them.
  */
-import { accessPathsOf, byOperation, textOf, type PolicyLine } from './policy.js'
+import { accessPathsOf, byOperation, lineText, type PolicyLine } from './policy.js'
 import { compareAccess, publicAccess, waysInWords, type AccessPath, type Comparison } from './Way.js'
 
 /**
@@ -43,12 +43,12 @@ export const differencesOf = <L extends PolicyLine>(
   before: ReadonlyArray<L>,
   after: ReadonlyArray<PolicyLine>,
 ): ReadonlyArray<Difference<L>> => {
-  const [was, is] = [without(before, after, textOf), without(after, before, textOf)]
+  const [was, is] = [withoutThose(before, after, lineText), withoutThose(after, before, lineText)]
   const order = { before: byOperation(before), after: byOperation(after) }
-  const all = [...new Set([...is, ...was].map(nameOf))].flatMap((name) =>
+  const all = [...new Set([...is, ...was].map(comparedName))].flatMap((name) =>
     paired(
-      was.filter((line) => nameOf(line) === name),
-      is.filter((line) => nameOf(line) === name),
+      was.filter((line) => comparedName(line) === name),
+      is.filter((line) => comparedName(line) === name),
       order,
     ),
   )
@@ -56,11 +56,11 @@ export const differencesOf = <L extends PolicyLine>(
 }
 
 // Another function of middleware is not a change of it
-const nameOf = ({ operation, runs, csrf }: PolicyLine): string =>
+const comparedName = ({ operation, runs, csrf }: PolicyLine): string =>
   [operation, ...runs, runs.length > 0 && csrf.length === 0 ? 'unguarded' : ''].join('; ')
 
 /** Those whose texts are not among the others. As multisets, because two operations may have one name. */
-export const without = <A extends B, B = A>(
+export const withoutThose = <A extends B, B = A>(
   some: ReadonlyArray<A>,
   others: ReadonlyArray<B>,
   text: (one: B) => string = String,
@@ -79,14 +79,14 @@ const paired = <L extends PolicyLine>(
   is: ReadonlyArray<PolicyLine>,
   order: Order,
 ): ReadonlyArray<Difference<L>> => [
-  ...is.map((now, at) => (was[at] === undefined ? added(now) : changed(was[at], now, order))),
+  ...is.map((now, at) => (was[at] === undefined ? addedLine(now) : changedLine(was[at], now, order))),
   ...was.slice(is.length).map(removed),
 ]
 
-const added = (is: PolicyLine): Difference<never> => {
+const addedLine = (is: PolicyLine): Difference<never> => {
   const isOff = is.csrf[0] === 'off'
   return {
-    direction: admitsAnonymous(is) || isOff || is.tokens.length > 0 ? 'opened' : 'changed',
+    direction: lineAdmitsAnonymous(is) || isOff || is.tokens.length > 0 ? 'opened' : 'changed',
     operation: is.operation,
     text: `${is.operation}: was absent, is ${whoInWords(is)}${isOff ? ', csrf is off' : ''}`,
     is,
@@ -108,20 +108,22 @@ const whoInWords = (line: PolicyLine): string => {
   return runs.length > 0 && csrf.length === 0 ? `${words} ${runs.join()}` : words
 }
 
-interface Part {
+interface LinePart {
   readonly change: Comparison
   readonly text: string
 }
 
-const changed = <L extends PolicyLine>(was: L, is: PolicyLine, order: Order): Difference<L> => {
+const changedLine = <L extends PolicyLine>(was: L, is: PolicyLine, order: Order): Difference<L> => {
   const parts = [
-    ...part('', whoInWords(was), whoInWords(is), textOfWho(was) === textOfWho(is), () =>
+    ...changedPart('', whoInWords(was), whoInWords(is), textOfWho(was) === textOfWho(is), () =>
       compareAccess(accessPathsOf(was), accessPathsOf(is)),
     ),
-    ...part('decided by: ', was.by.join(' + '), is.by.join(' + ')),
-    ...part('csrf ', csrfInWords(was), csrfInWords(is), undefined, () => compareAccess(sitesOf(was), sitesOf(is))),
-    ...part('docs ', was.docs.join(), is.docs.join()),
-    ...part('tokens of ', was.tokens.join(), is.tokens.join(), undefined, () => 'other'),
+    ...changedPart('decided by: ', was.by.join(' + '), is.by.join(' + ')),
+    ...changedPart('csrf ', csrfInWords(was), csrfInWords(is), undefined, () =>
+      compareAccess(sitesOf(was), sitesOf(is)),
+    ),
+    ...changedPart('docs ', was.docs.join(), is.docs.join()),
+    ...changedPart('tokens of ', was.tokens.join(), is.tokens.join(), undefined, () => 'other'),
     ...notes(was, is, order),
   ]
   return {
@@ -140,13 +142,13 @@ const together = (changes: ReadonlyArray<Comparison>): Direction => {
   return changes.includes('closed') && !changes.includes('other') ? 'closed' : 'changed'
 }
 
-const part = (
+const changedPart = (
   what: string,
   was: string,
   is: string,
   isSame = was === is,
   how: () => Comparison = () => 'same',
-): ReadonlyArray<Part> => (isSame ? [] : [{ change: how(), text: `${what}was ${was}, is ${is}` }])
+): ReadonlyArray<LinePart> => (isSame ? [] : [{ change: how(), text: `${what}was ${was}, is ${is}` }])
 
 const csrfInWords = ({ csrf, trusts }: PolicyLine): string =>
   `${csrf.join()}${trusts.length > 0 ? ` except from ${trusts.join(' ')}` : ''}`
@@ -168,7 +170,7 @@ interface Order {
 type Callers = ReturnType<typeof byOperation>
 
 // What else a line can say, and how a new value and a lost one change who gets in
-const noted = {
+const noteWords = {
   host: 'only on',
   unchecked: 'unchecked:',
   before: 'before its guard',
@@ -179,21 +181,21 @@ const noted = {
   scope: 'with scope',
 } as const
 
-type Note = keyof typeof noted
+type Note = keyof typeof noteWords
 
 /** The fields that name operations which answer first. */
 export const shadows = ['first', 'partly', 'perhaps'] as const
 
-const notes = (was: PolicyLine, is: PolicyLine, { before, after }: Order): ReadonlyArray<Part> =>
+const notes = (was: PolicyLine, is: PolicyLine, { before, after }: Order): ReadonlyArray<LinePart> =>
   // Safe: these are its keys
-  (Object.keys(noted) as ReadonlyArray<Note>).flatMap((name) => [
-    ...without(is[name], was[name]).map((one): Part => ({
+  (Object.keys(noteWords) as ReadonlyArray<Note>).flatMap((name) => [
+    ...withoutThose(is[name], was[name]).map((one): LinePart => ({
       change: gained(name, was, () => changesBy(is, one, after)),
-      text: `is now ${noted[name]} ${one}`,
+      text: `is now ${noteWords[name]} ${one}`,
     })),
-    ...without(was[name], is[name]).map((one): Part => ({
+    ...withoutThose(was[name], is[name]).map((one): LinePart => ({
       change: lost(name, is, () => changesBy(was, one, before)),
-      text: `is no longer ${noted[name]} ${one}`,
+      text: `is no longer ${noteWords[name]} ${one}`,
     })),
   ])
 
@@ -203,14 +205,14 @@ type Changes = () => ReadonlyArray<Comparison>
 const gained = (name: Note, was: PolicyLine, changes: Changes): Comparison => {
   if (name === 'host' || name === 'unchecked') return 'other'
   if (name === 'scope') return 'opened'
-  return name === 'behind' || admitsAnonymous(was) ? 'same' : nowFirst(name === 'before' ? [] : changes())
+  return name === 'behind' || lineAdmitsAnonymous(was) ? 'same' : nowFirst(name === 'before' ? [] : changes())
 }
 
 // Middleware after a guard may refuse, so removing some may open
 const lost = (name: Note, is: PolicyLine, changes: Changes): Comparison => {
   if (name === 'host' || name === 'unchecked') return 'other'
   if (name === 'scope') return 'closed'
-  return name === 'behind' ? 'opened' : noLongerFirst(name === 'before' ? [] : changes(), admitsAnonymous(is))
+  return name === 'behind' ? 'opened' : noLongerFirst(name === 'before' ? [] : changes(), lineAdmitsAnonymous(is))
 }
 
 /** How the callers differ who get into the operation that is named; empty if the policy has no such operation. */
@@ -228,4 +230,5 @@ const noLongerFirst = (changes: ReadonlyArray<Comparison>, isOpen: boolean): Com
   return isOpen ? 'same' : 'closed'
 }
 
-const admitsAnonymous = (line: PolicyLine): boolean => accessPathsOf(line).some(({ demands }) => demands.length === 0)
+const lineAdmitsAnonymous = (line: PolicyLine): boolean =>
+  accessPathsOf(line).some(({ demands }) => demands.length === 0)

@@ -6,7 +6,7 @@
  */
 import { withoutStatefulFlags, type RouterLayer } from '../koa/layer.js'
 import { modernPath } from '../koa/pathSyntax.js'
-import { areApart, boundOf, findPath, make, refusesInEveryCase, type PathPattern } from './paths.js'
+import { areApart, boundOf, findPath, pathPattern, refusesInEveryCase, type PathPattern } from './paths.js'
 
 /** The paths that a layer accepts, and for a RegExp perhaps more. */
 export interface RoutedPath extends PathPattern {
@@ -32,7 +32,7 @@ interface Relation {
 export const routedPath = (layer: LayerPath): RoutedPath => {
   // a layer without one (its path is empty) matches nothing, and ends in a 500
   const regexp = layer.regexp === undefined ? /(?!)/ : withoutStatefulFlags(layer.regexp)
-  const pattern = patternOf(layer)
+  const pattern = layerPattern(layer)
   return {
     ...(pattern ?? boundOf(regexp)),
     isPattern: pattern !== undefined,
@@ -41,17 +41,20 @@ export const routedPath = (layer: LayerPath): RoutedPath => {
   }
 }
 
-const patternOf = (layer: LayerPath): PathPattern | undefined => {
+const layerPattern = (layer: LayerPath): PathPattern | undefined => {
   const { path, opts } = layer
   if (typeof path === 'string' && opts.pathAsRegExp === true) {
     const [, prefix] = belowPrefix.exec(path) ?? []
-    return prefix === undefined ? undefined : make(prefix || '{*all}', { sensitive: true, end: prefix === '' })
+    return prefix === undefined ? undefined : pathPattern(prefix || '{*all}', { sensitive: true, end: prefix === '' })
   }
   const modern = modernPath(layer)
   // in @koa/router 12 and 13, anything may follow a beginning that ends with a slash
   const isBare = opts.end === false && !layer.regexp.source.endsWith('|$)')
   const pattern =
-    modern && (isBare ? make(`${modern.path}{*below}`, { ...opts, end: true, strict: true }) : make(modern.path, opts))
+    modern &&
+    (isBare
+      ? pathPattern(`${modern.path}{*below}`, { ...opts, end: true, strict: true })
+      : pathPattern(modern.path, opts))
   return pattern && { ...pattern, isExact: pattern.isExact && modern.isExact }
 }
 
@@ -78,8 +81,8 @@ export const relate = (first: RoutedPath, second: RoutedPath): Relation => {
   return {
     overlap: isSame || example !== undefined ? 'yes' : 'unknown',
     ...(example !== undefined && { example }),
-    isSubset: isSame || (outside === false && second.isExact) || isWithin(first, second),
-    isSuperset: isSame || (beyond === false && first.isExact) || isWithin(second, first),
+    isSubset: isSame || (outside === false && second.isExact) || isLiteralWithin(first, second),
+    isSuperset: isSame || (beyond === false && first.isExact) || isLiteralWithin(second, first),
     hasPathsOfItsOwn: typeof beyond === 'string' || [...samples, ...longer].some(aloneIn(second, first)),
   }
 }
@@ -90,7 +93,7 @@ const aloneIn =
     one.matches(path) && !other.matches(path)
 
 // A path without captures has a few texts, and is tried in all of them, in every letter case that its router takes for the same
-const isWithin = (one: RoutedPath, other: RoutedPath): boolean =>
+const isLiteralWithin = (one: RoutedPath, other: RoutedPath): boolean =>
   one.isLiteral && one.texts.every((text) => spellingsOf(text, one, other)?.every(other.matches) === true)
 
 // More letters have too many cases to try. A RegExp with the flag i takes all cases for the same

@@ -22,7 +22,7 @@ import { alternativesOf, type CredentialDemand } from '../core/Alternative.js'
  * group within another one is in parentheses. The words say what a client sends, and what must have been granted. They
  * cannot say what a hook decides.
  */
-export const inWords = (whole: Description): string => {
+export const descriptionInWords = (whole: Description): string => {
   const description = demandIn(whole)
   switch (description._tag) {
     case 'Leaf':
@@ -53,20 +53,20 @@ export const objectInWords = ({ name, param }: ObjectRule): string => `${name} b
 
 // Objects follow what is asked for; alternatives are one unit
 const objectOwner = (description: Description): string =>
-  isAlternatives(demandIn(description)) ? parenthesized(description) : inWords(description)
+  isAlternatives(demandIn(description)) ? parenthesized(description) : descriptionInWords(description)
 
 // `unchecked` demands nothing
 const demandIn = (description: Description): Description =>
   description._tag === 'Scoped' && description.unchecked !== undefined ? demandIn(description.member) : description
 
-const parenthesized = (description: Description): string => `(${inWords(description)})`
+const parenthesized = (description: Description): string => `(${descriptionInWords(description)})`
 
 // As a part of something else: in parentheses if it has conditions of its own, or commas
 const unit = (whole: Description): string => {
   const description = demandIn(whole)
   return isAlternatives(description) || description._tag === 'Scoped'
     ? parenthesized(description)
-    : inWords(description)
+    : descriptionInWords(description)
 }
 
 const isAlternatives = (description: Description): boolean =>
@@ -76,14 +76,14 @@ const leafInWords = (leaf: Leaf): string => {
   const scheme = schemeOf(leaf)
   const also = leaf.alsoFor?.()
   const words = [
-    scheme === undefined ? undescribed(leaf) : schemeInWords(scheme, leaf),
-    ...(also === undefined ? [] : [schemeInWords(also, leaf)]),
+    scheme === undefined ? undescribed(leaf) : schemeLabel(scheme, leaf),
+    ...(also === undefined ? [] : [schemeLabel(also, leaf)]),
   ].join(' or ')
   const named = leaf.schemeName === undefined ? words : `${words} "${leaf.schemeName}"`
   return leaf.demands === undefined ? named : `${named} of ${leaf.demands}`
 }
 
-const schemeInWords = (scheme: SecurityScheme, leaf: Leaf): string => {
+const schemeLabel = (scheme: SecurityScheme, leaf: Leaf): string => {
   switch (scheme.type) {
     case 'apiKey': {
       const what = challengeName(leaf) === 'Session' ? 'session' : 'API key'
@@ -91,7 +91,9 @@ const schemeInWords = (scheme: SecurityScheme, leaf: Leaf): string => {
     }
     case 'http':
       return `${scheme.scheme.toLowerCase()}${scheme.bearerFormat === 'session' ? ' session' : ''}`
-    default:
+    case 'oauth2':
+    case 'openIdConnect':
+    case 'mutualTLS':
       return schemeNames[scheme.type]
   }
 }
@@ -134,7 +136,7 @@ export interface AccessPath {
 export const publicAccess: AccessPath = { demands: [], takesAnything: true }
 
 export const waysOf = (description: Description): ReadonlyArray<AccessPath> =>
-  distinct(
+  distinctWays(
     alternativesOf(description).map(({ demands, admitsAnything }) => ({
       demands: demands.map((demand) => ({
         credential: credentialInWords(demand),
@@ -146,7 +148,7 @@ export const waysOf = (description: Description): ReadonlyArray<AccessPath> =>
     })),
   )
 
-const distinct = (ways: ReadonlyArray<AccessPath>): ReadonlyArray<AccessPath> => [
+const distinctWays = (ways: ReadonlyArray<AccessPath>): ReadonlyArray<AccessPath> => [
   ...new Map(ways.map((way) => [JSON.stringify(way), way])).values(),
 ]
 
@@ -178,9 +180,11 @@ const demandsNoMore = (first: AccessPath, second: AccessPath): boolean =>
 // Each by another one, because two bearer tokens are more than one
 const areMet = ([next, ...others]: ReadonlyArray<Demanded>, offered: ReadonlyArray<Demanded>): boolean =>
   next === undefined ||
-  offered.some((one, at) => isWithin(next, one) && areMet(others, [...offered.slice(0, at), ...offered.slice(at + 1)]))
+  offered.some(
+    (one, at) => demandsLess(next, one) && areMet(others, [...offered.slice(0, at), ...offered.slice(at + 1)]),
+  )
 
-const isWithin = (less: Demanded, more: Demanded): boolean =>
+const demandsLess = (less: Demanded, more: Demanded): boolean =>
   less.credential === more.credential &&
   less.scopes.every((scope) => more.scopes.includes(scope)) &&
   isSubset(less.authorizations, more.authorizations) &&
@@ -218,7 +222,7 @@ export const namedIn = (description: Description): ReadonlyArray<Named> => {
   const { functions = [] } = description
   return [
     ...(description._tag === 'Leaf' ? kindIn(description) : children(description).flatMap(namedIn)),
-    ...scopesIn(description),
+    ...scopesReaderIn(description),
     ...functions.map(([words, f]) => ({
       words: description._tag === 'Leaf' && words === description.decidedBy ? `custom ${words}` : words,
       by: f,
@@ -240,8 +244,8 @@ const kindIn = (leaf: Leaf): ReadonlyArray<Named> => {
 }
 
 // The words do not say how scopes are found
-const scopesIn = (description: Description): ReadonlyArray<Named> => {
+const scopesReaderIn = (description: Description): ReadonlyArray<Named> => {
   if (description._tag !== 'Scoped' || description.by === undefined) return []
   const fix = 'use one function granted for both, or give the authenticators their own schemeName'
-  return [{ words: inWords(description), by: description.by, fix }]
+  return [{ words: descriptionInWords(description), by: description.by, fix }]
 }

@@ -11,7 +11,14 @@ import * as Requirement from '../core/Requirement.js'
 import { defaults, type Settings } from '../core/Settings.js'
 import { allOf } from '../core/allOf.js'
 import { declareFactory } from '../core/options.js'
-import { isApplication, isGuard, routerOf, type AnyApplication, type AnyRouter, type Guarding } from '../koa/layer.js'
+import {
+  isApplication,
+  isGuard,
+  routerOf,
+  type AnyApplication,
+  type AnyRouter,
+  type GuardFunction,
+} from '../koa/layer.js'
 import { additionOf } from '../koa/settings.js'
 import { upstreamsOf } from '../koa/upstreams.js'
 import type { Audit } from './Audit.js'
@@ -85,9 +92,9 @@ export const readApplication = (app: AnyApplication): Audited | undefined => {
     }
     const router = routerOf(f)
     if (router !== undefined) routers.push(router)
-    const inner = router === undefined ? alone(f) : routerReadingOf('audit(router)', router, settings)
+    const inner = router === undefined ? functionReading(f) : routerReadingOf('audit(router)', router, settings)
     operations.push(...inner.routes)
-    const reading = around.reduceRight(within, inner)
+    const reading = around.reduceRight(belowGuard, inner)
     settings = additionOf(f)?.(settings) ?? settings
     audits.push(
       auditOf(
@@ -112,7 +119,7 @@ export const readApplication = (app: AnyApplication): Audited | undefined => {
 }
 
 // A function of `app.use` that is no router: no request to an operation can be read from it
-const alone = (f: Function): RouterReading => ({
+const functionReading = (f: Function): RouterReading => ({
   routes: [],
   middleware: [{ path: '/*', functions: [f], guarded: 'no' }],
   runsFirst: () => false,
@@ -125,12 +132,12 @@ const guardOfApp = ({ guard: { requirement }, settings: policy }: Around): Decid
 })
 
 interface Around {
-  readonly guard: Guarding
+  readonly guard: GuardFunction
   readonly settings: CrossOriginPolicy
 }
 
 // What was read, below a guard of the application: a request must pass both
-const within = (reading: RouterReading, { guard, settings }: Around): RouterReading => {
+const belowGuard = (reading: RouterReading, { guard, settings }: Around): RouterReading => {
   const outer = Requirement.effective(guard.requirement)
   if (outer === undefined) return reading
   const both = (inner: Authenticator<unknown> | undefined): Authenticator<unknown> =>

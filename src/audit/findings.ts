@@ -5,15 +5,12 @@
  */
 import * as Requirement from '../core/Requirement.js'
 import { unreadNote, type Audit, type AuditedMiddleware, type AuditedOperation, type Shadow } from './Audit.js'
-import { shadows, without, type Difference } from './Difference.js'
+import { shadows, withoutThose, type Difference } from './Difference.js'
 import { rulesIn, type CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { isAmbient } from '../core/Description.js'
 import { functionName, NOT_COMPARED } from '../core/functionName.js'
-import { byOperation, textOf, type PlacedLine, type PolicyLine } from './policy.js'
+import { byOperation, lineText, type PlacedLine, type PolicyLine } from './policy.js'
 import { namedIn, type Named } from './Way.js'
-
-/** How bad a finding is (SARIF 2.1.0 §3.27.10). */
-type Severity = 'error' | 'warning' | 'note'
 
 /** The rules, with SARIF's `shortDescription`. */
 export const rules = {
@@ -33,9 +30,10 @@ export const rules = {
 export type RuleName = keyof typeof rules
 
 /** One finding. Its strings are not escaped. */
-export interface Finding {
+export interface AuditFinding {
   readonly rule: RuleName
-  readonly severity: Severity
+  /** SARIF 2.1.0 §3.27.10. */
+  readonly severity: 'error' | 'warning' | 'note'
   /** The operation: `GET /export`, or `USE /api/*` for middleware. */
   readonly operation: string
   readonly message: string
@@ -46,17 +44,17 @@ export interface Finding {
   readonly at?: readonly [index: number, functionIndex?: number]
 }
 
-export const findingsOf = ({ operations, middleware }: Audit): ReadonlyArray<Finding> => [
-  ...operations.flatMap((operation, at) => [...ofAccess(operation, at), ...ofOrder(operation, at)]),
+export const findingsOf = ({ operations, middleware }: Audit): ReadonlyArray<AuditFinding> => [
+  ...operations.flatMap((operation, at) => [...accessFindings(operation, at), ...orderFindings(operation, at)]),
   ...operations.flatMap(beforeGuard),
   ...middleware.flatMap(unguarded),
 ]
 
-const ofAccess = (audited: AuditedOperation, index: number): ReadonlyArray<Finding> => {
+const accessFindings = (audited: AuditedOperation, index: number): ReadonlyArray<AuditFinding> => {
   const { operation, access, protection, decidedBy, csrf, unread } = audited
   const at = [index] as const
   const open = { rule: 'open-operation', severity: 'note', operation, at } as const
-  const found: Finding[] = []
+  const found: AuditFinding[] = []
   if (access === 'public') found.push({ ...open, message: `${operation} is ${protection}`, fix: 'guard it' })
   if (access === 'optional')
     found.push({ ...open, message: `${operation} lets anonymous callers in (${protection})`, fix: 'remove that' })
@@ -79,7 +77,7 @@ const ofAccess = (audited: AuditedOperation, index: number): ReadonlyArray<Findi
   return found
 }
 
-const ofOrder = ({ operation, access, shadowedBy }: AuditedOperation, at: number): ReadonlyArray<Finding> =>
+const orderFindings = ({ operation, access, shadowedBy }: AuditedOperation, at: number): ReadonlyArray<AuditFinding> =>
   (access === 'guarded' ? shadowedBy.filter((one) => one.access !== 'guarded') : []).map((shadow) => ({
     rule: 'answered-first',
     severity: 'error',
@@ -107,7 +105,7 @@ const unguardedFunction = { rule: 'unguarded-middleware', severity: 'note' } as 
 const beforeGuard = (
   { operation, access, beforeGuard, ways }: AuditedOperation,
   at: number,
-): ReadonlyArray<Finding> => {
+): ReadonlyArray<AuditFinding> => {
   const readsForm = ways.some(({ demands }) => demands.some(({ credential }) => credential.startsWith('form (')))
   return (access === 'guarded' ? beforeGuard : []).flatMap((name, functionAt) => {
     // formAuth reads the body that a parser has parsed
@@ -122,7 +120,7 @@ const beforeGuard = (
   })
 }
 
-const unguarded = ({ path, functions, guarded }: AuditedMiddleware, at: number): ReadonlyArray<Finding> =>
+const unguarded = ({ path, functions, guarded }: AuditedMiddleware, at: number): ReadonlyArray<AuditFinding> =>
   (guarded === 'no' ? functions : []).map((name, functionAt) => ({
     ...unguardedFunction,
     operation: `USE ${path}`,
@@ -142,9 +140,9 @@ export interface Decider {
  * Two authenticators, or two functions, that a policy file would call by the same words. If they were exchanged, it would be no
  * difference.
  */
-export const sameWordsIn = (deciders: ReadonlyArray<Decider>): ReadonlyArray<Finding> => {
+export const sameWordsIn = (deciders: ReadonlyArray<Decider>): ReadonlyArray<AuditFinding> => {
   const first = new Map<string, Named & { readonly operation: string }>()
-  const found = new Map<string, Finding>()
+  const found = new Map<string, AuditFinding>()
   for (const { name: operation, requirement, policy } of deciders) {
     const description = Requirement.effective(requirement)?.description
     if (description === undefined) continue
@@ -175,7 +173,7 @@ const trusted = (rule: Function): Named => ({
 /** The functions that a policy file cannot tell from others: bound ones to which no name was given. */
 export const uncomparedIn = (lines: ReadonlyArray<PolicyLine>): ReadonlyArray<string> =>
   lines
-    .filter((one) => textOf(one).includes(NOT_COMPARED))
+    .filter((one) => lineText(one).includes(NOT_COMPARED))
     .map(
       ({ operation }) =>
         `${operation}: the policy file cannot tell a bound function from another one; give it a name: owned(..., { name }), authorize(f, { name }), or named('a name', f) for an option`,
@@ -186,7 +184,7 @@ const severities = { opened: 'error', changed: 'warning', closed: 'note' } as co
 export const findingsOfDifferences = (
   differences: ReadonlyArray<Difference<PolicyLine & Partial<PlacedLine>>>,
   of: 'policy' | 'document' = 'policy',
-): ReadonlyArray<Finding> =>
+): ReadonlyArray<AuditFinding> =>
   differences.map(({ direction, operation, text, was }) => ({
     rule: of === 'document' ? 'document-differs' : `policy-${direction}`,
     severity: severities[direction],
@@ -209,7 +207,7 @@ export const linesOfRouter = (
   return file.map((line) => {
     const kept = shadows.map((name) => {
       const mayBeElsewhere = line[name].filter((ahead) => countIn(all, ahead) > countIn(mine, ahead))
-      return [name, without(line[name], without(mayBeElsewhere, known.get(callersOf(line))?.[name] ?? []))]
+      return [name, withoutThose(line[name], withoutThose(mayBeElsewhere, known.get(callersOf(line))?.[name] ?? []))]
     })
     return { ...line, ...Object.fromEntries(kept) }
   })

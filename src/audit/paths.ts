@@ -13,12 +13,12 @@ import type { RouterLayer } from '../koa/layer.js'
 
 // One or more characters of a segment, one or more of any kind, the end, and a character that no pattern names. No
 // request has them
-const SEGMENT = '\0'
-const ANYTHING = '\x01'
+const SEGMENT_CHARACTERS = '\0'
+const ANY_CHARACTERS = '\x01'
 const END = '\x02'
 const UNNAMED = '\x03'
 
-const captures = { param: SEGMENT, wildcard: ANYTHING }
+const captures = { param: SEGMENT_CHARACTERS, wildcard: ANY_CHARACTERS }
 
 export interface PathPattern {
   /** The alternatives, as they were written. */
@@ -38,15 +38,17 @@ export interface PathPattern {
 const MAX_ALTERNATIVES = 256
 
 /** Reads a path; `undefined` for one that path-to-regexp refuses. */
-export const make = (
+export const pathPattern = (
   path: string,
   { sensitive = false, strict = false, end = true }: RouterLayer['opts'],
 ): PathPattern | undefined => {
   // What may follow: a slash, and if the path is only a beginning, everything below it
-  const endings = end ? (strict ? [''] : ['', '/']) : ['', '/', `/${ANYTHING}`]
+  const endings = end ? (strict ? [''] : ['', '/']) : ['', '/', `/${ANY_CHARACTERS}`]
   try {
     const texts = textsOf(parse(path).tokens)
-    return texts.length > MAX_ALTERNATIVES || /[\0-\x03]/.test(path) ? undefined : patternOf(texts, endings, sensitive)
+    return texts.length > MAX_ALTERNATIVES || /[\0-\x03]/.test(path)
+      ? undefined
+      : patternFrom(texts, endings, sensitive)
   } catch {
     return undefined
   }
@@ -65,7 +67,7 @@ const textsOf = (tokens: ReadonlyArray<Token>): ReadonlyArray<string> =>
   )
 
 /** The paths that are one of the texts and one of the endings. The last ending has the shape of all. */
-const patternOf = (
+const patternFrom = (
   beginnings: ReadonlyArray<string>,
   endings: ReadonlyArray<string>,
   isSensitive: boolean,
@@ -73,7 +75,7 @@ const patternOf = (
   const texts = beginnings.flatMap((text) => endings.map((ending) => text + ending))
   return {
     texts,
-    isExact: beginnings.every(isPlain),
+    isExact: beginnings.every(hasIndependentCaptures),
     isLiteral: !/[\0\x01]/.test(texts.join()),
     isSensitive,
     shapes: beginnings.map((text) => shapeOf(text + endings.at(-1))),
@@ -82,11 +84,11 @@ const patternOf = (
 }
 
 // At most one capture in each segment, and at most one wildcard: then no capture limits another
-const isPlain = (text: string): boolean => !/[\0\x01][^/]*[\0\x01]|\x01.*\x01/s.test(text)
+const hasIndependentCaptures = (text: string): boolean => !/[\0\x01][^/]*[\0\x01]|\x01.*\x01/s.test(text)
 
 const samplesOf = (texts: ReadonlyArray<string>): ReadonlyArray<string> => {
   const paths = texts.flatMap((text) =>
-    ['x', '1', 'x/x'].map((some) => text.replaceAll(SEGMENT, some[0]!).replaceAll(ANYTHING, some)),
+    ['x', '1', 'x/x'].map((some) => text.replaceAll(SEGMENT_CHARACTERS, some[0]!).replaceAll(ANY_CHARACTERS, some)),
   )
   return [...new Set(paths.flatMap((path) => [path, path.toLowerCase(), path.toUpperCase()]))]
 }
@@ -104,12 +106,12 @@ const folded = (char: string): string => {
 type PathShape = ReadonlyArray<string | number | undefined>
 
 const shapeOf = (text: string): PathShape => {
-  const [known = '', ...open] = text.replace(/[^]/g, folded).split(ANYTHING)
+  const [known = '', ...open] = text.replace(/[^]/g, folded).split(ANY_CHARACTERS)
   // a segment with a wildcard is not known as a whole, and slashes at the end do not count: a route may take one more
   const whole = open.length > 0 ? known.replace(/[^/]*$/, '') : known
   const segments = whole.replace(/\/+$/, '').split('/')
   const count = open.length > 0 ? undefined : segments.length
-  return [count, ...segments.map((segment) => (segment.includes(SEGMENT) ? undefined : segment))]
+  return [count, ...segments.map((segment) => (segment.includes(SEGMENT_CHARACTERS) ? undefined : segment))]
 }
 
 /** Whether the shapes prove that no path is accepted by both. */
@@ -172,7 +174,7 @@ export const behind = (
   const rests = new Set<string>()
   for (const text of texts) {
     const atom = text.charAt(0)
-    const isCaptured = atom === ANYTHING || (atom === SEGMENT && char !== '/')
+    const isCaptured = atom === ANY_CHARACTERS || (atom === SEGMENT_CHARACTERS && char !== '/')
     // a capture may have more characters
     if (isCaptured) rests.add(text)
     if (isCaptured || atom === char || (!isSensitive && folded(atom) === folded(char))) rests.add(text.slice(1))
@@ -200,7 +202,7 @@ export const findPath = (
   confirm: (path: string) => boolean,
 ): string | false | undefined => {
   const isOfBoth = wanted === 'of both'
-  const unnamed = unnamedIn([...first.texts, ...second.texts])
+  const unnamed = characterOutsideOf([...first.texts, ...second.texts])
   const queue = [{ path: '', ones: withEnds(first), others: withEnds(second) }]
   const seen = new Set<string>()
   let isRefuted = false
@@ -238,7 +240,7 @@ const charactersAt = (texts: ReadonlyArray<string>, unnamed: string): ReadonlySe
 }
 
 // A character that no text names, and no other case of it
-const unnamedIn = (texts: ReadonlyArray<string>): string => {
+const characterOutsideOf = (texts: ReadonlyArray<string>): string => {
   const named = texts.join('').toUpperCase()
   return [...'xyzabcdefghijklmnopqrstuvw0123456789'].find((char) => !named.includes(char.toUpperCase())) ?? UNNAMED
 }
@@ -249,7 +251,7 @@ const unnamedIn = (texts: ReadonlyArray<string>): string => {
  * path in every letter case, it does not accept the path. If both fail, the audit says `unknown`.
  */
 export const boundOf = (regexp: RegExp): PathPattern => ({
-  ...patternOf([literalBeginning(regexp)], ['', ANYTHING], false),
+  ...patternFrom([literalBeginning(regexp)], ['', ANY_CHARACTERS], false),
   isExact: false,
   samples: ['/', '/x', '/1', '/x/x', '/1/1', '/x/x/x'],
 })

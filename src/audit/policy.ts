@@ -43,7 +43,7 @@ const fields = {
 type Field = keyof typeof fields
 
 // Safe: these are its keys
-const names = Object.keys(fields) as ReadonlyArray<Field>
+const fieldNames = Object.keys(fields) as ReadonlyArray<Field>
 
 /** What a policy says about an operation, a function of middleware (one that runs unguarded, or below `guardApp`), or an upstream. */
 export type PolicyLine = Readonly<Record<Field, ReadonlyArray<string>>> & {
@@ -52,7 +52,7 @@ export type PolicyLine = Readonly<Record<Field, ReadonlyArray<string>>> & {
 }
 
 const line = (operation: string, given: Partial<Record<Field, ReadonlyArray<string>>>): PolicyLine => {
-  const all = names.map((name) => [name, given[name] ?? []])
+  const all = fieldNames.map((name) => [name, given[name] ?? []])
   // Safe: each field has a list
   return { operation, ...Object.fromEntries(all) } as PolicyLine
 }
@@ -71,7 +71,7 @@ export const linesOf = ({
   return sorted([
     ...operations.map((audited) => lineOf(audited, (name) => [...(callers.get(name) ?? [])])),
     ...middleware.flatMap(({ path, functions, guarded, guard }) => {
-      const protection = guard === undefined ? { who: ['unguarded'] } : { who: whoOf(guard), ...crossSiteOf(guard) }
+      const protection = guard === undefined ? { who: ['unguarded'] } : { who: whoOf(guard), ...crossSiteFields(guard) }
       return guard === undefined && guarded !== 'no'
         ? []
         : functions.map((name) => line(`USE ${value(path)}`, { ...protection, runs: [value(name)] }))
@@ -93,7 +93,7 @@ const lineOf = (audited: AuditedOperation, callersOf: (operation: string) => Rea
     who,
     by: decidedBy.length === 0 ? ['nothing'] : decidedBy.map(value),
     unchecked: unchecked.map(({ param, reason }) => value(`${param}: ${reason}`)),
-    ...crossSiteOf(audited),
+    ...crossSiteFields(audited),
     docs: [docs],
     host: host === undefined ? [] : [value(host)],
     before: beforeGuard.map(value),
@@ -104,7 +104,7 @@ const lineOf = (audited: AuditedOperation, callersOf: (operation: string) => Rea
   })
 }
 
-const crossSiteOf = ({ csrf, trustedOrigins }: Protection): Pick<PolicyLine, 'csrf' | 'trusts'> => ({
+const crossSiteFields = ({ csrf, trustedOrigins }: Protection): Pick<PolicyLine, 'csrf' | 'trusts'> => ({
   csrf: [csrf],
   trusts: [...trustedOrigins].sort().map(value),
 })
@@ -114,7 +114,7 @@ export const nameInFile = ({ method, path }: AuditedOperation): string => `${val
 export const whoOf = ({ ways, protection }: Pick<Protection, 'ways' | 'protection'>): ReadonlyArray<string> =>
   ways.length === 0 ? [value(protection)] : ways.map(wayText)
 
-const ANYTHING = 'anonymous with any credentials'
+const ANY_CREDENTIALS = 'anonymous with any credentials'
 const AUTHORIZED = 'authorized by '
 const OBJECT = 'object='
 const SCOPE = 'scope='
@@ -122,35 +122,35 @@ const SCOPE = 'scope='
 const wayText = ({ demands, takesAnything }: AccessPath): string =>
   demands.length === 0
     ? takesAnything
-      ? ANYTHING
+      ? ANY_CREDENTIALS
       : 'anonymous'
-    : `${demands.map(demandText).join(' ')}${takesAnything ? ` ${ANYTHING}` : ''}`
+    : `${demands.map(demandText).join(' ')}${takesAnything ? ` ${ANY_CREDENTIALS}` : ''}`
 
 const demandText = ({ credential, scopes, authorizations, objects }: Demanded): string =>
   `[${[
-    part(credential),
-    ...scopes.map((scope) => SCOPE + part(scope)),
-    ...authorizations.map((name) => AUTHORIZED + part(name)),
-    ...objects.map((object) => OBJECT + part(object)),
+    escapedPart(credential),
+    ...scopes.map((scope) => SCOPE + escapedPart(scope)),
+    ...authorizations.map((name) => AUTHORIZED + escapedPart(name)),
+    ...objects.map((object) => OBJECT + escapedPart(object)),
   ].join(' | ')}]`
 
 /** A value on one line, without what separates fields. */
 const value = (text: string): string => (text === '' ? '\\u{}' : visible(text).replaceAll(';', escaped(';')))
 
 // A part of a way: also without what separates parts
-const part = (text: string): string => value(text).replace(/[[\]|]/g, escaped)
+const escapedPart = (text: string): string => value(text).replace(/[[\]|]/g, escaped)
 
 // No line contains the character that separates the keys
 const sorted = (lines: ReadonlyArray<PolicyLine>): ReadonlyArray<PolicyLine> =>
   lines
-    .map((one) => ({ one, key: [pathOf(one), one.operation, textOf(one)].join('\0') }))
+    .map((one) => ({ one, key: [linePath(one), one.operation, lineText(one)].join('\0') }))
     .sort((first, second) => (first.key < second.key ? -1 : Number(first.key > second.key)))
     .map(({ one }) => one)
 
-const pathOf = ({ operation }: PolicyLine): string => operation.slice(operation.indexOf(' ') + 1)
+const linePath = ({ operation }: PolicyLine): string => operation.slice(operation.indexOf(' ') + 1)
 
-export const textOf = (one: PolicyLine): string =>
-  [one.operation, ...names.flatMap((name) => one[name].map((each) => `${name}=${each}`))].join('; ')
+export const lineText = (one: PolicyLine): string =>
+  [one.operation, ...fieldNames.flatMap((name) => one[name].map((each) => `${name}=${each}`))].join('; ')
 
 export const byOperation = <L extends PolicyLine>(lines: ReadonlyArray<L>): ReadonlyMap<string, ReadonlyArray<L>> => {
   const found = new Map<string, L[]>()
@@ -160,10 +160,10 @@ export const byOperation = <L extends PolicyLine>(lines: ReadonlyArray<L>): Read
 
 const lineFrom = (text: string): PolicyLine | undefined => {
   const [operation = '', ...rest] = text.split('; ')
-  const given = Object.fromEntries(names.map((name): [Field, string[]] => [name, []]))
+  const given = Object.fromEntries(fieldNames.map((name): [Field, string[]] => [name, []]))
   for (const each of rest) {
     const [, name = '', content = ''] = /^(\w+)=(.+)$/.exec(each) ?? []
-    const known = names.find((one) => one === name)
+    const known = fieldNames.find((one) => one === name)
     if (known === undefined || !fields[known].test(content)) return undefined
     given[known]?.push(content)
   }
@@ -210,10 +210,10 @@ export type PlacedLine = PolicyLine & {
 }
 
 export const policyText = (lines: ReadonlyArray<PolicyLine>): string =>
-  [FIRST, explanation, ...lines.map(textOf), ''].join('\n')
+  [FIRST, explanation, ...lines.map(lineText), ''].join('\n')
 
 export const readPolicy = (bytes: Uint8Array): E.Either<string, ReadonlyArray<PlacedLine>> => {
-  const text = decoded(bytes)
+  const text = decodeUtf8(bytes)
   if (text === undefined) return E.left('is not UTF-8')
   const [first, ...rest] = text.split(/\r?\n/)
   if (first !== FIRST) return E.left(`line 1: a policy file begins with "${FIRST}"`)
@@ -228,7 +228,7 @@ export const readPolicy = (bytes: Uint8Array): E.Either<string, ReadonlyArray<Pl
   return E.right(lines)
 }
 
-const decoded = (bytes: Uint8Array): string | undefined => {
+const decodeUtf8 = (bytes: Uint8Array): string | undefined => {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {

@@ -10,8 +10,8 @@ import { alternativesOf } from '../core/Alternative.js'
 import { admitsAnonymous, isAmbient, leaves, objectConditionsIn, type Description } from '../core/Description.js'
 import * as Requirement from '../core/Requirement.js'
 import { defaults, type Settings } from '../core/Settings.js'
-import { digestOf } from '../core/functionName.js'
-import { noteOf, originalOf, pathInWords, type AnyRouter } from '../koa/layer.js'
+import { functionDigest } from '../core/functionName.js'
+import { operationNote, originalOf, pathInWords, type AnyRouter } from '../koa/layer.js'
 import { newRouter } from '../koa/router.js'
 import { docsAmong } from '../koa/operations.js'
 import { namesIn, unnamedIn } from '../koa/parameters.js'
@@ -30,7 +30,7 @@ import {
   isOfSeal,
 } from './routes.js'
 import { nearbyAmong } from './paths.js'
-import { inWords, objectInWords, waysOf } from './Way.js'
+import { descriptionInWords, objectInWords, waysOf } from './Way.js'
 
 /**
  * The settings of an operation. If some hold only for a part of its requests, the weaker ones count. They come from
@@ -90,7 +90,7 @@ export const routerReadingOf = (caller: string, router: AnyRouter, outer: Settin
   const around = layers.filter(({ layer }) => layer.methods.length === 0)
   return {
     routes: routes.map((route) => ({ ...route, policy: settingsAt(route, around, runsFirst, outer) })),
-    middleware: middlewareOf(around, routes, runsFirst),
+    middleware: middlewareLayers(around, routes, runsFirst),
     runsFirst,
     // only that of the router that an application mounts counts; one that it mounts itself is not asked
     host: router.host === undefined ? undefined : [router.host].flat().map(String).join(' '),
@@ -111,17 +111,17 @@ export const auditOf = (
       ...(host !== undefined && { host }),
       access: accessOf(route),
       ...protectionOf(route),
-      ...crossSiteOf(descriptionOf(route), route.methods, route.policy),
+      ...crossSiteCheck(descriptionOf(route), route.methods, route.policy),
       docs: docsOf(route),
       decidedBy: [...route.levels],
       shadowedBy: [
         ...shadowedBy(route, beforeNear(route.accepted), () => true),
         ...shadowedBy(route, near(route.accepted), runsFirst),
       ].map(({ route: ahead, ...shadow }) => ({ operation: ahead.name, access: accessOf(ahead), ...shadow })),
-      ...parametersOf(route),
-      beforeGuard: descriptionOf(route) === undefined ? [] : route.ahead.map(functionName),
+      ...auditedParameters(route),
+      beforeGuard: descriptionOf(route) === undefined ? [] : route.ahead.map(auditedFunctionName),
       behindGuard:
-        descriptionOf(route) === undefined ? [] : (route.guard?.then ?? []).map(({ run }) => functionName(run)),
+        descriptionOf(route) === undefined ? [] : (route.guard?.then ?? []).map(({ run }) => auditedFunctionName(run)),
       undescribed: undescribedIn(route),
     })),
     middleware: middleware.map(({ path, functions, guarded, covering }) => ({
@@ -158,10 +158,10 @@ const protectionOf = (route: Route): Pick<Protection, 'protection' | 'ways'> => 
     : inBoth(demand)
 }
 
-const inBoth = (demand: Description) => ({ protection: inWords(demand), ways: waysOf(demand) })
+const inBoth = (demand: Description) => ({ protection: descriptionInWords(demand), ways: waysOf(demand) })
 
-const parametersOf = (route: Route): Pick<AuditedOperation, 'objects' | 'unchecked' | 'unread'> => {
-  const description = descriptionOf(route) ?? nothing
+const auditedParameters = (route: Route): Pick<AuditedOperation, 'objects' | 'unchecked' | 'unread'> => {
+  const description = descriptionOf(route) ?? noDemand
   const conditions = objectConditionsIn(description)
   // in each way in: who gets in by another alternative must not be asked less
   const read = alternativesOf(description).map(({ objects }) =>
@@ -176,9 +176,9 @@ const parametersOf = (route: Route): Pick<AuditedOperation, 'objects' | 'uncheck
   }
 }
 
-const nothing: Description = { _tag: 'AnyOf', members: [] }
+const noDemand: Description = { _tag: 'AnyOf', members: [] }
 
-const crossSiteOf = (
+const crossSiteCheck = (
   demand: Description | undefined,
   methods: ReadonlyArray<string>,
   { csrf, trustedOrigins, forwarded }: CrossOriginPolicy,
@@ -192,7 +192,7 @@ const crossSiteOf = (
 
 const docsOf = ({ functions }: Route): AuditedOperation['docs'] => {
   if (docsAmong(functions) !== undefined) return 'page'
-  const note = functions.map(noteOf).find((one) => one !== undefined)
+  const note = functions.map(operationNote).find((one) => one !== undefined)
   // Safe: only `operation` writes it
   const options = note?.options as { readonly undocumented?: boolean } | undefined
   return options?.undocumented === true ? 'hidden' : 'listed'
@@ -213,7 +213,7 @@ interface Covering {
 const guardInWords = ({ authenticator: { description }, policy }: Covering): Protection => ({
   ...inBoth(description),
   // it covers requests of every method
-  ...crossSiteOf(description, ['POST'], policy),
+  ...crossSiteCheck(description, ['POST'], policy),
 })
 
 export interface MiddlewareLayer {
@@ -231,7 +231,7 @@ export interface MiddlewareLayer {
  * Middleware of `use` runs for requests that an operation matches, in the order of registration, and can answer them
  * itself. Middleware of `app.use`, and what answers if no operation matches, are not parts of a router.
  */
-const middlewareOf = (
+const middlewareLayers = (
   layers: ReadonlyArray<PathLayer>,
   routes: ReadonlyArray<Route>,
   runsFirst: RunsFirst,
@@ -249,29 +249,29 @@ const middlewareOf = (
 const scopeOf = ({ layer: { path, opts } }: PathLayer): string => {
   if (typeof path !== 'string') return String(path)
   return opts.end === false || opts.pathAsRegExp === true
-    ? `${path.replace(everything, '').replace(/\/$/, '')}/*`
+    ? `${path.replace(wildcardEnd, '').replace(/\/$/, '')}/*`
     : path
 }
 
 // The router's own patterns for `use(f)` and `use('', f)`
-const everything = /(?:\{\/\*rest\}|\(\?:\\\/\|\$\))$/
+const wildcardEnd = /(?:\{\/\*rest\}|\(\?:\\\/\|\$\))$/
 
-const functionName = (f: Function): string => {
+const auditedFunctionName = (f: Function): string => {
   const param: unknown = Reflect.get(f, 'param')
   const original = originalOf(f)
-  const name = original.name || `function without a name ${digestOf(original)}`
+  const name = original.name || `function without a name ${functionDigest(original)}`
   return typeof param === 'string' ? `param ${param}: ${name}` : name
 }
 
 const middlewareName = (f: Function): string => {
   if (isSettings(f)) return 'authSettings'
-  return isAllowedMethods(f) ? 'allowedMethods' : functionName(f)
+  return isAllowedMethods(f) ? 'allowedMethods' : auditedFunctionName(f)
 }
 
 let allowedMethods: string | undefined
 
 /** Whether a function is `allowedMethods()` of a router: it has no name since @koa/router 15, and the same text for all routers. */
 export const isAllowedMethods = (f: Function): boolean =>
-  textOf(originalOf(f)) === (allowedMethods ??= textOf(newRouter().allowedMethods()))
+  sourceText(originalOf(f)) === (allowedMethods ??= sourceText(newRouter().allowedMethods()))
 
-const textOf = (f: Function): string => Function.prototype.toString.call(f)
+const sourceText = (f: Function): string => Function.prototype.toString.call(f)

@@ -25,13 +25,13 @@ import {
 } from '../koa/layer.js'
 import { isEntryOf, listedName, whyMissing } from '../koa/operations.js'
 import { missingParameter } from '../koa/parameters.js'
-import { guardIndexIn, planned, planOf, write } from '../koa/plan.js'
+import { guardIndexIn, planned, planOf, writePlan } from '../koa/plan.js'
 import { applySettings, isSettings } from '../koa/settings.js'
 import type { Audit, AuditedOperation } from './Audit.js'
 import type { Route } from './routes.js'
 import { differencesOf, type Difference } from './Difference.js'
 import { byOperation, linesOf, nameInFile, readPolicy, whoOf, type PolicyLine } from './policy.js'
-import { findingsOf, linesOfRouter, sameWordsIn, uncomparedIn, type Finding, type RuleName } from './findings.js'
+import { findingsOf, linesOfRouter, sameWordsIn, uncomparedIn, type AuditFinding, type RuleName } from './findings.js'
 import { auditedBy, type Audited } from './application.js'
 import { isAllowedMethods } from './router.js'
 
@@ -44,7 +44,7 @@ type Allowed = Required<Given<Pick<SealOptions, 'public' | 'middleware'>>>
  * purpose. So it must be listed, also with `optional(...)`. And no unlisted function may answer before a guard.
  */
 const notAllowed = (
-  findings: ReadonlyArray<Finding>,
+  findings: ReadonlyArray<AuditFinding>,
   reading: Listed,
   audit: Audit,
   allowed: Allowed,
@@ -56,7 +56,7 @@ const notAllowed = (
     switch (rule) {
       case 'undecided-operation':
       case 'answered-first':
-        return [sentence(finding)]
+        return [findingSentence(finding)]
       case 'open-operation':
         if (route === undefined || allowed.public.some((entry) => isEntryOf(route, entry))) return []
         return [`${message}: ${fix}, or list '${listedName(route)}' in public`]
@@ -81,10 +81,10 @@ const notAllowed = (
 const withoutParameters = ({ routes }: Listed): ReadonlyArray<string> =>
   routes.flatMap(({ layer }) => missingParameter(layer) ?? [])
 
-const sentencesOf = (findings: ReadonlyArray<Finding>, ...only: ReadonlyArray<RuleName>): ReadonlyArray<string> =>
-  findings.filter(({ rule }) => only.includes(rule)).map(sentence)
+const sentencesOf = (findings: ReadonlyArray<AuditFinding>, ...only: ReadonlyArray<RuleName>): ReadonlyArray<string> =>
+  findings.filter(({ rule }) => only.includes(rule)).map(findingSentence)
 
-const sentence = ({ message, fix }: Finding): string => (fix === undefined ? message : `${message}: ${fix}`)
+const findingSentence = ({ message, fix }: AuditFinding): string => (fix === undefined ? message : `${message}: ${fix}`)
 
 /** The routes that are decided twice, or for tests. Nothing else is said about them. */
 const misuse = ({ name, guard, functions }: Route): string | undefined => {
@@ -93,7 +93,7 @@ const misuse = ({ name, guard, functions }: Route): string | undefined => {
   return functions.filter(isGuard).length > 1 ? `${name}: withAuth(...) is in it twice; remove one` : undefined
 }
 
-const sealable = ({ routes }: Listed, audit: Audit): ReadonlyArray<Finding> =>
+const sealable = ({ routes }: Listed, audit: Audit): ReadonlyArray<AuditFinding> =>
   findingsOf(audit).filter(({ rule, at = [-1] }) => {
     const route = routes[at[0]]
     return (rule !== 'open-operation' && rule !== 'undecided-operation') || route === undefined || !misuse(route)
@@ -190,11 +190,11 @@ const refuseIn = (caller: string, what: string) => (): never => {
   throw new TypeError(`${what} comes after ${caller}, which has not checked it: write it before`)
 }
 
-const refuse = (what: string) => refuseIn('seal(router)', what)
+const refuseChange = (what: string) => refuseIn('seal(router)', what)
 
 const refuseLayer = (given: ReadonlyArray<unknown>): never => {
   const layer = given.find(isLayer)
-  return refuse(layer === undefined ? 'a change of the router' : labelOf(layer))()
+  return refuseChange(layer === undefined ? 'a change of the router' : labelOf(layer))()
 }
 
 /** The guard of a sealed layer, and the function that runs at its place: the guard, or a tracer's wrapper of it. */
@@ -223,8 +223,8 @@ const close = (router: AnyRouter, csrf: ReadonlyMap<unknown, CrossOriginPolicy>,
     stack: { value: Object.freeze(onMutation([...closed.stack], refuseLayer)), enumerable: true, writable: false },
     // none of these is enumerable: a router that this one is mounted on has its own
     [sealedMark]: { value: true },
-    param: { value: refuse('router.param(...)'), configurable: true },
-    prefix: { value: refuse('router.prefix(...)'), configurable: true },
+    param: { value: refuseChange('router.param(...)'), configurable: true },
+    prefix: { value: refuseChange('router.prefix(...)'), configurable: true },
     match: {
       value(this: RouterInstance, path: string, method: string) {
         const matched = match.call(this, path, method)
@@ -256,14 +256,14 @@ const closeLayer = (
   const found = planOf(layer)
   const plan =
     csrf === undefined ? found : planned({ ...found, ahead: [...found.ahead, obeying(csrf, labelOf(layer), file)] })
-  write(layer, plan)
+  writePlan(layer, plan)
   const index = guardIndexIn(plan)
   if (plan.guard !== undefined) {
     const sealed = { index, runs: layer.stack[index], requirement: plan.guard.requirement }
     Object.defineProperty(layer, sealedMark, { value: sealed })
   }
   // a tracer can replace its elements, but nothing else can change
-  Object.seal(onMutation(layer.stack, () => refuse(`a function of ${labelOf(layer)}`)()))
+  Object.seal(onMutation(layer.stack, () => refuseChange(`a function of ${labelOf(layer)}`)()))
   Object.freeze(layer.methods)
   Object.freeze(layer)
 }
@@ -329,7 +329,7 @@ export interface SealOptions {
   readonly objects?: boolean | undefined
 }
 
-const checks: Checks<SealOptions> = {
+const sealChecks: Checks<SealOptions> = {
   public: is.maybe(is.listOf((one) => typeof one === 'string', "must be an array of operations such as 'GET /health'")),
   middleware: is.maybe(
     is.listOf((one) => typeof one === 'function', 'must be an array of the functions that were passed to router.use'),
@@ -369,7 +369,7 @@ const checks: Checks<SealOptions> = {
 export const seal = <R extends AnyRouter | AnyApplication>(router: R, options: SealOptions = {}): R => {
   const isWhole = isApplication(router)
   const caller = isWhole ? 'seal(app)' : 'seal(router)'
-  const { lock, objects = false, ...lists } = checkOptions(caller.replace(')', ', options)'), options, checks)
+  const { lock, objects = false, ...lists } = checkOptions(caller.replace(')', ', options)'), options, sealChecks)
   const withLock = caller.replace(')', ', { lock })')
   if (lock !== undefined && Object.keys(lists).length > 0) {
     throw new TypeError(`${withLock}: the policy file lists what is public; leave out public and middleware`)
@@ -386,7 +386,7 @@ export const seal = <R extends AnyRouter | AnyApplication>(router: R, options: S
       : [
           // no policy file can allow these
           ...sentencesOf(found, 'undecided-operation', 'answered-first'),
-          ...sameWordsIn(deciders).map(sentence),
+          ...sameWordsIn(deciders).map(findingSentence),
           ...uncomparedIn(linesOf(audit)),
           ...policyFindings(isWhole, lines, audit).map(({ text }) => `${text} (${String(lock)})`),
         ]),

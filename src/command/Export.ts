@@ -11,7 +11,7 @@ interface Export {
 
 /** The export of that name; without a name, the default export, or else the only one that can be audited. */
 export const chosen = (namespace: object, name: string | undefined): E.Either<string, Export> => {
-  const exports = exportsOf(namespace)
+  const exports = namedExports(namespace)
   const names = [...exports.keys()].join(', ') || 'nothing'
   if (name !== undefined) {
     return exports.has(name)
@@ -36,7 +36,7 @@ export const chosen = (namespace: object, name: string | undefined): E.Either<st
 
 // The default export of CommonJS contains all exports. If a compiler made it from an ES module, it contains a default
 // export itself
-const exportsOf = (namespace: object): ReadonlyMap<string, unknown> => {
+const namedExports = (namespace: object): ReadonlyMap<string, unknown> => {
   const named = new Map<string, unknown>(Object.entries(namespace).filter(([name]) => name !== 'module.exports'))
   const own = named.get('default')
   if (typeof own !== 'object' || own === null || isAuditable(own)) return named
@@ -52,7 +52,7 @@ const isAuditable = (u: unknown): boolean =>
 /** Audits an export. A function is called, a promise awaited. Rejects with what the function throws. */
 export const auditedOf = async ({ name, value }: Export): Promise<E.Either<string, Audited>> => {
   const made = await value
-  if (typeof made !== 'function' || routerOf(made) !== undefined) return judged(name, made)
+  if (typeof made !== 'function' || routerOf(made) !== undefined) return auditExport(name, made)
   if (/^class\b/.test(Function.prototype.toString.call(made))) {
     return E.left(`its ${name} is a class; export a router, an application, or a function that makes one`)
   }
@@ -63,10 +63,10 @@ export const auditedOf = async ({ name, value }: Export): Promise<E.Either<strin
   }
   // Safe: it takes no parameter, and its result is checked
   const returned: unknown = await (made as () => unknown)()
-  return judged(`${name}()`, returned)
+  return auditExport(`${name}()`, returned)
 }
 
-const judged = (name: string, u: unknown): E.Either<string, Audited> => {
+const auditExport = (name: string, u: unknown): E.Either<string, Audited> => {
   if (isApplication(u)) {
     return E.fromNullable(
       `its ${name} is a Koa application that mounts no router with app.use(router.routes()), so it cannot be audited`,

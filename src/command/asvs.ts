@@ -7,7 +7,7 @@ import { visible } from '../audit/Audit.js'
 /** Whether a requirement holds by default, by an option, is the application's, does not hold, or does not concern the library. */
 type Standing = 'default' | 'option' | 'yours' | 'not' | 'other'
 
-interface Requirement {
+interface AsvsRequirement {
   readonly id: string
   readonly level: 1 | 2 | 3
   readonly standing: Standing
@@ -18,7 +18,7 @@ interface Requirement {
   readonly spec: string
 }
 
-const lines = `
+const requirementLines = `
 6.1.1 | 1 | yours | how guesses are limited is documented | \`limiter\`, \`throttled\` |
 6.1.2 | 2 | yours | words that passwords must not contain are documented | \`words\` of \`newPassword\` |
 6.1.3 | 2 | default | all ways to sign in are documented | \`audit\`, the policy file | audit/policy.unit.spec.ts
@@ -128,8 +128,8 @@ const servers: ReadonlyArray<readonly [section: string, levels: string]> = [
   ['10.7', '222'],
 ]
 
-export const requirements: ReadonlyArray<Requirement> = [
-  ...lines
+export const requirements: ReadonlyArray<AsvsRequirement> = [
+  ...requirementLines
     .trim()
     .split('\n')
     .map((line) => {

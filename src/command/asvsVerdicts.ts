@@ -12,33 +12,33 @@ import type { Verdict, Verdicts } from './asvs.js'
 
 type AsvsReading = Pick<Audited, 'audit' | 'reading'>
 
-const fails = (why: string): Verdict => ({ verdict: 'fails', why })
-const unknown = (why: string): Verdict => ({ verdict: 'not known', why })
-const holds = (why: string): Verdict => ({ verdict: 'holds', why })
+const verdictFails = (why: string): Verdict => ({ verdict: 'fails', why })
+const verdictNotKnown = (why: string): Verdict => ({ verdict: 'not known', why })
+const verdictHolds = (why: string): Verdict => ({ verdict: 'holds', why })
 
 /** The verdicts by the number of the requirement. What is left out was not read. */
 export const verdictsOf = (audited: AsvsReading): Verdicts => {
-  const parts = partsOf(audited)
+  const parts = readPartsOf(audited)
   return {
-    ...ofAccess(audited),
-    ...(parts.sessions === undefined ? {} : ofSessions(parts, parts.sessions)),
-    ...ofSignIn(parts),
-    ...ofProviders(parts),
-    ...ofTokens(parts),
+    ...accessVerdicts(audited),
+    ...(parts.sessions === undefined ? {} : sessionVerdicts(parts, parts.sessions)),
+    ...signInVerdicts(parts),
+    ...providerVerdicts(parts),
+    ...tokenVerdicts(parts),
   }
 }
 
-interface Placed<A> {
+interface Located<A> {
   readonly at: string
   readonly it: A
 }
 
-interface Parts {
+interface ReadParts {
   /** What `sessions(app, ...)` has settled, if the application has it. */
   readonly sessions: Fact | undefined
-  readonly credentials: ReadonlyArray<Placed<Leaf>>
+  readonly credentials: ReadonlyArray<Located<Leaf>>
   /** What the functions of operations have settled. */
-  readonly facts: ReadonlyArray<Placed<Fact>>
+  readonly facts: ReadonlyArray<Located<Fact>>
   /** Where anyone reaches a function of the application, which may do anything: `POST /login`. */
   readonly open: ReadonlyArray<string>
   /** Why the guards cannot be read, if they cannot. */
@@ -46,7 +46,7 @@ interface Parts {
   readonly proven: ReadonlyArray<string>
 }
 
-const partsOf = ({ audit, reading }: AsvsReading): Parts => {
+const readPartsOf = ({ audit, reading }: AsvsReading): ReadParts => {
   const { routes, middleware } = reading
   const around = middleware.flatMap(({ path, functions }) => functions.map((it) => ({ at: `USE ${path}`, it })))
   const own = routes.map((route) => ({ at: route.name, it: route.functions.at(-1) }))
@@ -75,7 +75,7 @@ const partsOf = ({ audit, reading }: AsvsReading): Parts => {
 
 const vagueOf = ({ operations }: AsvsReading['audit']): Verdict | undefined => {
   const vague = operations.find(({ undescribed }) => undescribed.length > 0)
-  return vague && unknown(`${vague.operation}: a plain function or a RegExp cannot be described`)
+  return vague && verdictNotKnown(`${vague.operation}: a plain function or a RegExp cannot be described`)
 }
 
 const places = (all: ReadonlyArray<string>): string => {
@@ -84,19 +84,19 @@ const places = (all: ReadonlyArray<string>): string => {
 }
 
 // What holds unless a function of the application does it, too
-const unlessElsewhere = ({ open, vague }: Parts, why: string, what: string): Verdict =>
-  vague ?? (open.length === 0 ? holds(why) : unknown(`${why}; say that these ${what}: ${places(open)}`))
+const unlessElsewhere = ({ open, vague }: ReadParts, why: string, what: string): Verdict =>
+  vague ?? (open.length === 0 ? verdictHolds(why) : verdictNotKnown(`${why}; say that these ${what}: ${places(open)}`))
 
 const each = (ids: ReadonlyArray<string>, verdict: Verdict): Verdicts =>
   Object.fromEntries(ids.map((id) => [id, verdict]))
 
-const ofAccess = ({ audit }: AsvsReading): Verdicts => {
+const accessVerdicts = ({ audit }: AsvsReading): Verdicts => {
   const findings = findingsOf(audit)
   const ofRule = (...rules: ReadonlyArray<string>) => findings.find(({ rule }) => rules.includes(rule))
   const undecided = ofRule('undecided-operation', 'answered-first')
   const open = ofRule('undecided-operation', 'answered-first', 'open-operation', 'unguarded-middleware')
   const unread = ofRule('unchecked-parameter')
-  const unclear = undecided ? fails(undecided.message) : vagueOf(audit)
+  const unclear = undecided ? verdictFails(undecided.message) : vagueOf(audit)
   const isPermitted = audit.operations.every(({ ways }) =>
     ways.every(
       ({ demands, takesAnything }) =>
@@ -104,49 +104,55 @@ const ofAccess = ({ audit }: AsvsReading): Verdicts => {
     ),
   )
   const permitted = isPermitted
-    ? holds('each operation demands a scope or an authorization')
-    : unknown('say why each user may call the operations without a scope or an authorization')
+    ? verdictHolds('each operation demands a scope or an authorization')
+    : verdictNotKnown('say why each user may call the operations without a scope or an authorization')
   return {
-    '8.1.1': unclear ?? (unread ? fails(unread.message) : holds('`koa-with-auth audit --write` writes the rules')),
-    '8.2.1': unclear ?? (open ? unknown(`say why anyone may call it: ${open.message}`) : permitted),
-    '8.2.2': unread ? fails(unread.message) : unknown('say who may reach the objects that queries and bodies name'),
+    '8.1.1':
+      unclear ??
+      (unread ? verdictFails(unread.message) : verdictHolds('`koa-with-auth audit --write` writes the rules')),
+    '8.2.1': unclear ?? (open ? verdictNotKnown(`say why anyone may call it: ${open.message}`) : permitted),
+    '8.2.2': unread
+      ? verdictFails(unread.message)
+      : verdictNotKnown('say who may reach the objects that queries and bodies name'),
     '8.3.1':
       unclear ??
-      (open ? unknown(`say why no guard is needed: ${open.message}`) : holds('a guard decides before each handler')),
+      (open
+        ? verdictNotKnown(`say why no guard is needed: ${open.message}`)
+        : verdictHolds('a guard decides before each handler')),
   }
 }
 
-const ofSessions = (parts: Parts, { idle, absolute }: Fact): Verdicts => {
+const sessionVerdicts = (parts: ReadParts, { idle, absolute }: Fact): Verdicts => {
   const { credentials, vague, proven, facts } = parts
   const other = credentials.find(({ it }) => it.ambient && it.fact?.part !== 'session')
   const key = credentials.find(({ it }) => schemeOf(it)?.type === 'apiKey' && it.fact === undefined)
-  const foreign = other && unknown(`${other.at}: a credential that browsers send is no session of \`sessions\``)
-  const own = vague ?? foreign ?? holds('`sessions` makes and reads them')
+  const foreign = other && verdictNotKnown(`${other.at}: a credential that browsers send is no session of \`sessions\``)
+  const own = vague ?? foreign ?? verdictHolds('`sessions` makes and reads them')
   const longer = facts.filter(({ it }) => it['lifetimes'] === true).map(({ at }) => at)
   const ending = (ms: Fact[string], when: string): Verdict => {
-    const why = `\`sessions\` ends them ${when} ${inTime(Number(ms))}`
-    if (vague ?? foreign) return unknown(why)
-    if (longer.length > 0) return unknown(`${why}; say how long those of ${places(longer)} last`)
-    if (Number(ms) > LONGEST) return unknown(`${why}; say why that is short enough`)
+    const why = `\`sessions\` ends them ${when} ${durationInWords(Number(ms))}`
+    if (vague ?? foreign) return verdictNotKnown(why)
+    if (longer.length > 0) return verdictNotKnown(`${why}; say how long those of ${places(longer)} last`)
+    if (Number(ms) > LONGEST_SESSION) return verdictNotKnown(`${why}; say why that is short enough`)
     return unlessElsewhere(parts, why, 'ask for no other')
   }
   const asked = proven.length === 0 ? 'no operation asks for a proof' : `asked for by ${places(proven)}`
   return {
     ...each(['7.2.1', '7.2.3', '7.2.4', '7.4.1'], own),
-    '7.2.2': own.verdict === 'holds' && key ? unknown(`${key.at}: say why a key is no session`) : own,
+    '7.2.2': own.verdict === 'holds' && key ? verdictNotKnown(`${key.at}: say why a key is no session`) : own,
     '7.3.1': ending(idle, 'without a request after'),
     '7.3.2': ending(absolute, 'at last after'),
-    ...each(['7.5.1', '7.5.3'], unknown(`a fresh proof is ${asked}; say why the others need none`)),
+    ...each(['7.5.1', '7.5.3'], verdictNotKnown(`a fresh proof is ${asked}; say why the others need none`)),
   }
 }
 
 // NIST SP 800-63B-4 §2.1.3: at the lowest level, users sign in again after 30 days
-const LONGEST = 30 * 24 * 3_600_000
+const LONGEST_SESSION = 30 * 24 * 3_600_000
 
-const inTime = (ms: number): string =>
+const durationInWords = (ms: number): string =>
   ms >= 48 * 3_600_000 ? `${ms / 86_400_000} days` : ms >= 3_600_000 ? `${ms / 3_600_000} h` : `${ms / 60_000} min`
 
-const ofSignIn = (parts: Parts): Verdicts => {
+const signInVerdicts = (parts: ReadParts): Verdicts => {
   const { credentials, facts } = parts
   const passwords = credentials.filter(({ it }) => {
     const scheme = schemeOf(it)
@@ -159,17 +165,17 @@ const ofSignIn = (parts: Parts): Verdicts => {
     ({ it }) => Number(it['lifetime']) > 10 * 60_000,
   )
   return {
-    ...(unlimited && { '6.3.1': fails(`${unlimited.at}: a password is asked for without \`throttled\``) }),
+    ...(unlimited && { '6.3.1': verdictFails(`${unlimited.at}: a password is asked for without \`throttled\``) }),
     ...(!unlimited &&
       limited.length > 0 && {
         '6.3.1': unlessElsewhere(parts, `guesses are limited at ${places(limited)}`, 'check no password'),
       }),
-    ...(mails[0] && { '6.3.6': fails(`${mails[0].at}: \`emailSignIn\``) }),
-    ...(long && { '6.5.5': fails(`${long.at}: it lives ${inTime(Number(long.it['lifetime']))}`) }),
+    ...(mails[0] && { '6.3.6': verdictFails(`${mails[0].at}: \`emailSignIn\``) }),
+    ...(long && { '6.5.5': verdictFails(`${long.at}: it lives ${durationInWords(Number(long.it['lifetime']))}`) }),
   }
 }
 
-const ofProviders = (parts: Parts): Verdicts => {
+const providerVerdicts = (parts: ReadParts): Verdicts => {
   const at = (is: (fact: Fact) => boolean) => parts.facts.filter(({ it }) => is(it)).map((one) => one.at)
   const finished = at(({ part, of }) => part === 'finish' && of === 'oidc')
   const ended = at(({ part }) => part === 'backChannelLogout')
@@ -185,7 +191,7 @@ const ofProviders = (parts: Parts): Verdicts => {
   }
 }
 
-const ofTokens = (parts: Parts): Verdicts => {
+const tokenVerdicts = (parts: ReadParts): Verdicts => {
   const isToken = (leaf: Leaf): boolean => {
     const scheme = schemeOf(leaf)
     const isBasic = scheme?.type === 'http' && scheme.scheme.toLowerCase() === 'basic'
@@ -194,15 +200,17 @@ const ofTokens = (parts: Parts): Verdicts => {
   const tokens = parts.credentials.filter(({ it }) => isToken(it) || it.fact?.part === 'httpJwt')
   if (tokens.length === 0) return {}
   const unread = tokens.find(({ it }) => it.fact?.part !== 'httpJwt')
-  if (unread) return each(TOKENS, unknown(`${unread.at}: tokens are read by a function of the application`))
+  if (unread) return each(TOKENS, verdictNotKnown(`${unread.at}: tokens are read by a function of the application`))
   const verified = unlessElsewhere(parts, '`httpJwt` reads all tokens', 'read no token')
   const forAny = tokens.find(({ it }) => it.fact?.['isForHere'] !== true)
   const untyped = tokens.find(({ it }) => it.fact?.['isTyped'] !== true)
   return {
     ...each(TOKENS, verified),
     ...(forAny &&
-      each(['9.2.3', '10.3.1'], fails(`${forAny.at}: \`audience: false\` accepts tokens for any audience`))),
-    ...(untyped && { '9.2.2': unknown(`${untyped.at}: say of which type its tokens are, or write \`profile\``) }),
+      each(['9.2.3', '10.3.1'], verdictFails(`${forAny.at}: \`audience: false\` accepts tokens for any audience`))),
+    ...(untyped && {
+      '9.2.2': verdictNotKnown(`${untyped.at}: say of which type its tokens are, or write \`profile\``),
+    }),
   }
 }
 

@@ -13,28 +13,31 @@ import { inOrder, type Difference } from '../audit/Difference.js'
 import { compareAccess, publicAccess, schemeNames, waysInWords, type AccessPath } from '../audit/Way.js'
 import type { AnyRouter } from '../koa/layer.js'
 import { openApi } from '../openapi/document.js'
-import { listed, templatesOf } from '../openapi/paths.js'
+import { pathItemMethods, templatesOf } from '../openapi/paths.js'
 import type { Routed } from '../openapi/routes.js'
 
-interface Described {
+interface DocumentEntry {
   readonly name: string
   /** What it demands; `undefined` if the document does not say. */
   readonly ways: ReadonlyArray<AccessPath> | undefined
 }
 
 /** The operations, by method and outline of the path, in which parameters have no names. */
-const describedIn = (document: object): ReadonlyMap<string, Described> => {
+const documentEntries = (document: object): ReadonlyMap<string, DocumentEntry> => {
   const { paths, servers, security: everywhere, components } = entriesOf(document)
   const base = basePathOf(servers)
   const schemes = entriesOf(entriesOf(components)['securitySchemes'])
   return new Map(
     Object.entries(entriesOf(paths)).flatMap(([path, item]) =>
-      listed
+      pathItemMethods
         .filter((method) => typeof entriesOf(item)[method] === 'object')
-        .map((method): [string, Described] => {
+        .map((method): [string, DocumentEntry] => {
           const { security = everywhere } = entriesOf(entriesOf(item)[method])
           const name = `${method.toUpperCase()} ${base}${path}`
-          return [outlineOf(name), { name, ways: Array.isArray(security) ? waysOf(security, schemes) : undefined }]
+          return [
+            outlineOf(name),
+            { name, ways: Array.isArray(security) ? documentedWays(security, schemes) : undefined },
+          ]
         }),
     ),
   )
@@ -50,7 +53,7 @@ const basePathOf = (servers: unknown): string => {
   return new URL(url, 'http://localhost').pathname.replace(/\/$/, '')
 }
 
-const waysOf = (
+const documentedWays = (
   security: ReadonlyArray<unknown>,
   schemes: Readonly<Record<string, unknown>>,
 ): ReadonlyArray<AccessPath> =>
@@ -61,7 +64,7 @@ const wayOf = (
   schemes: Readonly<Record<string, unknown>>,
 ): AccessPath => ({
   demands: Object.entries(requirement).map(([name, scopes]) => ({
-    credential: schemeInWords(name, schemes),
+    credential: documentedScheme(name, schemes),
     scopes: Array.isArray(scopes) ? scopes.map(String) : [],
     authorizations: [],
     objects: [],
@@ -69,7 +72,7 @@ const wayOf = (
   takesAnything: false,
 })
 
-const schemeInWords = (name: string, schemes: Readonly<Record<string, unknown>>): string => {
+const documentedScheme = (name: string, schemes: Readonly<Record<string, unknown>>): string => {
   const own = entriesOf(schemes[name])
   const { $ref } = own
   const referred = typeof $ref === 'string' ? schemes[$ref.replace('#/components/securitySchemes/', '')] : own
@@ -114,30 +117,30 @@ export const documentDifferences = (
 ): E.Either<string, ReadonlyArray<Difference>> =>
   pipe(
     documentFrom(text),
-    E.map((document) => differencesOf(document, routers, audit)),
+    E.map((document) => compareDocument(document, routers, audit)),
   )
 
-const differencesOf = (
+const compareDocument = (
   document: object,
   routers: ReadonlyArray<AnyRouter>,
   { operations }: Audit,
 ): ReadonlyArray<Difference> => {
-  const written = describedIn(document)
+  const written = documentEntries(document)
   const guarded = new Map(
     // Safe: the document only reads the layers
     [...routers]
       .reverse()
       .flatMap((router) => [
-        ...describedIn(openApi(router as unknown as Routed<unknown, unknown>, { title: '-', version: '-' })),
+        ...documentEntries(openApi(router as unknown as Routed<unknown, unknown>, { title: '-', version: '-' })),
       ]),
   )
-  const routed = new Set(operations.flatMap(({ method, path }) => keysOf(method, path)))
+  const routed = new Set(operations.flatMap(({ method, path }) => entryKeys(method, path)))
   const all = [
-    ...[...guarded].flatMap(([key, own]) => differing(own, written.get(key))),
+    ...[...guarded].flatMap(([key, own]) => entryDifferences(own, written.get(key))),
     ...[...written]
       .filter(([key]) => !guarded.has(key) && !routed.has(key))
       .map(([, { name }]) => difference(name, 'is in the document, but no route answers it', 'closed')),
-    ...operations.flatMap((operation) => hidden(operation, written, (key) => guarded.has(key))),
+    ...operations.flatMap((operation) => undocumentedDifferences(operation, written, (key) => guarded.has(key))),
     ...operations.flatMap((operation) => answeredFirst(operation, written)),
   ]
   return inOrder(all)
@@ -149,10 +152,10 @@ const difference = (name: string, what: string, direction: Difference['direction
   direction,
 })
 
-const differing = (own: Described, other: Described | undefined): ReadonlyArray<Difference> => {
+const entryDifferences = (own: DocumentEntry, other: DocumentEntry | undefined): ReadonlyArray<Difference> => {
   if (other === undefined) {
-    const what = `is not in the document, and the guards demand ${inWords(own.ways)}`
-    return [difference(own.name, what, isOpen(own) ? 'opened' : 'changed')]
+    const what = `is not in the document, and the guards demand ${accessLabel(own.ways)}`
+    return [difference(own.name, what, isPublicEntry(own) ? 'opened' : 'changed')]
   }
   if (own.ways === undefined) return []
   const said = other.ways ?? [publicAccess]
@@ -161,55 +164,55 @@ const differing = (own: Described, other: Described | undefined): ReadonlyArray<
   const demanded = own.ways.filter((way) => namesDiscovery || !isDiscovery(way))
   const how = compareAccess(said, demanded)
   if (how === 'same') return []
-  const what = `the document says ${inWords(said)}, the guards demand ${inWords(demanded)}`
+  const what = `the document says ${accessLabel(said)}, the guards demand ${accessLabel(demanded)}`
   return [difference(own.name, what, how === 'other' ? 'changed' : how)]
 }
 
 // Open operations that the guards' own document leaves out: an `undocumented` one, or one with a RegExp as path
-const hidden = (
+const undocumentedDifferences = (
   { operation, method, path, access, docs }: AuditedOperation,
-  written: ReadonlyMap<string, Described>,
+  written: ReadonlyMap<string, DocumentEntry>,
   isCompared: (key: string) => boolean,
 ): ReadonlyArray<Difference> => {
   if (access === 'guarded' || docs === 'page') return []
-  const keys = keysOf(method, path)
+  const keys = entryKeys(method, path)
   const others = keys.filter((key) => !isCompared(key)).map((key) => written.get(key))
   if (keys.length === 0 || others.includes(undefined)) {
     return [difference(operation, 'is not in the document, and anyone may call it', 'opened')]
   }
-  const stricter = others.find((other) => other?.ways !== undefined && !isOpen(other))
+  const stricter = others.find((other) => other?.ways !== undefined && !isPublicEntry(other))
   return stricter === undefined
     ? []
-    : [difference(operation, `the document says ${inWords(stricter.ways)}, and anyone may call it`, 'opened')]
+    : [difference(operation, `the document says ${accessLabel(stricter.ways)}, and anyone may call it`, 'opened')]
 }
 
 // An operation that has a guard, but an open one takes its requests
 const answeredFirst = (
   { operation, method, path, access, shadowedBy }: AuditedOperation,
-  written: ReadonlyMap<string, Described>,
+  written: ReadonlyMap<string, DocumentEntry>,
 ): ReadonlyArray<Difference> => {
   const open = shadowedBy.find((shadow) => shadow.access !== 'guarded' && shadow.extent !== 'unknown')
-  const other = keysOf(method, path)
+  const other = entryKeys(method, path)
     .map((key) => written.get(key))
-    .find((one) => one?.ways !== undefined && !isOpen(one))
+    .find((one) => one?.ways !== undefined && !isPublicEntry(one))
   if (access !== 'guarded' || open === undefined || other === undefined) return []
   const extent = open.extent === 'part' ? 'some requests' : 'its requests'
-  const what = `the document says ${inWords(other.ways)}, but ${open.operation}, which is ${open.access}, answers ${extent}`
+  const what = `the document says ${accessLabel(other.ways)}, but ${open.operation}, which is ${open.access}, answers ${extent}`
   return [difference(operation, what, 'opened')]
 }
 
-const isOpen = ({ ways }: Described): boolean => ways?.some(({ demands }) => demands.length === 0) === true
+const isPublicEntry = ({ ways }: DocumentEntry): boolean => ways?.some(({ demands }) => demands.length === 0) === true
 
 const isDiscovery = ({ demands }: AccessPath): boolean =>
   demands.some(({ credential }) => credential === 'OpenID Connect')
 
-const inWords = (ways: ReadonlyArray<AccessPath> | undefined): string => {
+const accessLabel = (ways: ReadonlyArray<AccessPath> | undefined): string => {
   if (ways === undefined) return 'what a function decides'
   return ways.some(({ takesAnything }) => takesAnything) ? 'nothing' : waysInWords(ways)
 }
 
-const keysOf = (method: string, path: string): ReadonlyArray<string> => {
-  const methods = method === 'ALL' ? listed.map((one) => one.toUpperCase()) : [method]
+const entryKeys = (method: string, path: string): ReadonlyArray<string> => {
+  const methods = method === 'ALL' ? pathItemMethods.map((one) => one.toUpperCase()) : [method]
   return templatesOf(path).flatMap((template) =>
     E.isLeft(template) ? [] : methods.map((one) => `${one} ${template.right.outline}`),
   )

@@ -13,11 +13,11 @@ export const loadModule = async (path: string, exportName: string | undefined): 
   const file = statSync(resolve(path), { throwIfNoEntry: false })
   if (file === undefined) return E.left('no such file')
   if (!file.isFile()) return E.left('is not a file')
-  const namespace = await attempt(() => exportsOf(resolve(path)))
+  const namespace = await settledEither(() => importModule(resolve(path)))
   if (E.isLeft(namespace)) return E.left(whyNotLoaded(namespace.left))
   const found = chosen(namespace.right, exportName)
   if (E.isLeft(found)) return found
-  const audited = await attempt(() => auditedOf(found.right))
+  const audited = await settledEither(() => auditedOf(found.right))
   return E.isLeft(audited) ? E.left(`its ${found.right.name} throws: ${oneLine(audited.left)}`) : audited.right
 }
 
@@ -40,7 +40,7 @@ const typeIn = (folder: string): unknown => {
  * The exports of a module. CommonJS is loaded by `require`: `import` sets no `module.parent`, so a program that ends with
  * `if (!module.parent) app.listen()`, as many programs do, would listen.
  */
-const exportsOf = async (file: string): Promise<object> => {
+const importModule = async (file: string): Promise<object> => {
   const load = () => import(pathToFileURL(file).href) as Promise<object>
   if (!isCommonJs(file)) return load()
   try {
@@ -54,7 +54,7 @@ const exportsOf = async (file: string): Promise<object> => {
   }
 }
 
-const attempt = async <A>(run: () => Promise<A>): Promise<E.Either<unknown, A>> => {
+const settledEither = async <A>(run: () => Promise<A>): Promise<E.Either<unknown, A>> => {
   try {
     return E.right(await run())
   } catch (error) {

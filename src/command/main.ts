@@ -22,31 +22,31 @@ const version = (): string => {
 }
 
 const exit = process.exit.bind(process)
-const print = process.stdout.write.bind(process.stdout)
+const writeResult = process.stdout.write.bind(process.stdout)
 
-const end = (code: number): never => {
+const exitWith = (code: number): never => {
   // listeners of the module must not run
   process.removeAllListeners('exit')
   return exit(code)
 }
 
-const fail = (reason: string): never => {
+const failWith = (reason: string): never => {
   try {
     writeSync(2, `koa-with-auth: ${visible(reason)}\n`)
   } catch {
     // the reader has gone
   }
-  return end(2)
+  return exitWith(2)
 }
 
 const succeed = (text: string, code: number): void => {
-  process.stdout.on('error', () => end(code))
-  print(text.endsWith('\n') ? text : `${text}\n`, () => end(code))
+  process.stdout.on('error', () => exitWith(code))
+  writeResult(text.endsWith('\n') ? text : `${text}\n`, () => exitWith(code))
 }
 
-const run = async (options: Options): Promise<void> => {
+const runAudit = async (options: Options): Promise<void> => {
   const { module } = options
-  const failed = (reason: string): never => fail(`${module}: ${reason}`)
+  const failed = (reason: string): never => failWith(`${module}: ${reason}`)
   // what the module prints is not the result
   Object.assign(process.stdout, { write: process.stderr.write.bind(process.stderr) })
   const raised = (error: unknown): never => failed(`throws: ${oneLine(error)}`)
@@ -60,13 +60,13 @@ const run = async (options: Options): Promise<void> => {
   }
   if (E.isLeft(audited)) return failed(audited.left)
   const result = perform(options, audited.right, version())
-  if (E.isLeft(result)) return fail(result.left)
+  if (E.isLeft(result)) return failWith(result.left)
   succeed(result.right.text, result.right.code)
 }
 
 const request = optionsFrom(process.argv.slice(2))
-if (E.isLeft(request)) fail(`${request.left}; see koa-with-auth --help`)
+if (E.isLeft(request)) failWith(`${request.left}; see koa-with-auth --help`)
 else if (request.right._tag === 'Help') succeed(help, 0)
 else if (request.right._tag === 'Sql') succeed(request.right.text, 0)
 else if (request.right._tag === 'Version') succeed(version(), 0)
-else run(request.right).catch((error: unknown) => fail(oneLine(error)))
+else runAudit(request.right).catch((error: unknown) => failWith(oneLine(error)))

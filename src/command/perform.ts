@@ -9,7 +9,7 @@ import { postgresTables } from '../stores/postgresStore.js'
 import { table, visible } from '../audit/Audit.js'
 import { differencesOf, directions, type Difference } from '../audit/Difference.js'
 import { linesOf, policyText, readPolicy } from '../audit/policy.js'
-import { findingsOf, findingsOfDifferences, sameWordsIn, type Finding } from '../audit/findings.js'
+import { findingsOf, findingsOfDifferences, sameWordsIn, type AuditFinding } from '../audit/findings.js'
 import { asvsTable, rowsFor } from './asvs.js'
 import { verdictsOf } from './asvsVerdicts.js'
 import { documentDifferences } from './document.js'
@@ -40,8 +40,6 @@ interface Sql {
   readonly text: string
 }
 
-type Request = Options | Sql | { readonly _tag: 'Help' } | { readonly _tag: 'Version' }
-
 export const help = `Usage: koa-with-auth audit <module> [options]
        koa-with-auth sql postgres|mysql [--schema <name>]
 
@@ -66,7 +64,9 @@ sql prints the statements that create the tables of postgresStore or mysqlStore,
 Exit codes: 0 fine, 1 there are differences, 2 it could not be done.
 `
 
-export const optionsFrom = (args: ReadonlyArray<string>): E.Either<string, Request> => {
+export const optionsFrom = (
+  args: ReadonlyArray<string>,
+): E.Either<string, Options | Sql | { readonly _tag: 'Help' } | { readonly _tag: 'Version' }> => {
   const parsed = E.tryCatch(
     () => parseArgs({ args: [...args], allowPositionals: true, options: flags }),
     (error) => firstSentence(error),
@@ -76,11 +76,9 @@ export const optionsFrom = (args: ReadonlyArray<string>): E.Either<string, Reque
   if (values.help === true) return E.right({ _tag: 'Help' })
   if (values.version === true) return E.right({ _tag: 'Version' })
   const [command, module, ...more] = positionals
-  if (command === 'sql') return statements(positionals.slice(1), values)
-  if (command !== 'audit') {
-    const problem = command === undefined ? 'a command is missing' : `no command "${command}"`
-    return E.left(`${problem}; there are audit and sql`)
-  }
+  if (command === 'sql') return sqlStatements(positionals.slice(1), values)
+  if (command === undefined) return E.left('a command is missing; there are audit and sql')
+  if (command !== 'audit') return E.left(`no command "${command}"; there are audit and sql`)
   if (values.schema !== undefined) return E.left('audit takes no --schema')
   if (module === undefined) return E.left('audit takes a module: koa-with-auth audit ./dist/app.js')
   if (more.length > 0) return E.left(`audit takes one module; remove "${more[0]}"`)
@@ -120,7 +118,7 @@ const asvsTask = (
   return E.right({ _tag: 'Asvs', level: Number(level ?? 3), required: Number(require ?? 0) })
 }
 
-const statements = (databases: ReadonlyArray<string>, options: object): E.Either<string, Sql> => {
+const sqlStatements = (databases: ReadonlyArray<string>, options: object): E.Either<string, Sql> => {
   const [database, ...more] = databases
   const { schema, ...others } = { schema: undefined, ...options }
   const [other] = Object.keys(others)
@@ -160,12 +158,12 @@ const flags = {
 const firstSentence = (error: unknown): string => String(error instanceof Error ? error.message : error).split('. ')[0]!
 
 /** The output, and the exit code: 1 if there are differences. */
-interface Result {
+interface CommandResult {
   readonly text: string
   readonly code: 0 | 1
 }
 
-export const perform = (options: Options, audited: Audited, version: string): E.Either<string, Result> => {
+export const perform = (options: Options, audited: Audited, version: string): E.Either<string, CommandResult> => {
   const { module, task, format } = options
   const { audit, routers, deciders } = audited
   const inFormat = (file: string, report: Report) => formatted(format, version, file, report)
@@ -185,7 +183,7 @@ export const perform = (options: Options, audited: Audited, version: string): E.
       if (same !== undefined) return E.left(`${task.file} is not written: ${same.message}; ${same.fix}`)
       return pipe(
         withFile(task.file, () => E.right(writeFileSync(task.file, policyText(lines)))),
-        E.map(() => ({ code: 0, text: `${visible(task.file)}: ${counted(lines.length, 'line')} written` })),
+        E.map(() => ({ code: 0, text: `${visible(task.file)}: ${countInWords(lines.length, 'line')} written` })),
       )
     }
     case 'Check':
@@ -203,7 +201,7 @@ export const perform = (options: Options, audited: Audited, version: string): E.
 }
 
 // A reviewer cannot see whether it is one
-const asDifference = ({ operation, message, fix }: Finding): Difference => ({
+const asDifference = ({ operation, message, fix }: AuditFinding): Difference => ({
   direction: 'changed',
   operation: visible(operation),
   text: visible(`${message}; ${fix}`),
@@ -212,7 +210,7 @@ const asDifference = ({ operation, message, fix }: Finding): Difference => ({
 interface Report {
   readonly text: string
   readonly data: object
-  readonly findings: ReadonlyArray<Finding>
+  readonly findings: ReadonlyArray<AuditFinding>
 }
 
 const formatted = (format: Format, version: string, file: string, { text, data, findings }: Report): string => {
@@ -226,7 +224,7 @@ const reported = (
   differences: ReadonlyArray<Difference>,
   of: 'policy' | 'document',
   meant?: Options,
-): Result => {
+): CommandResult => {
   const file = visible(path)
   const groups = directions.flatMap((direction) => {
     const texts = differences.filter((one) => one.direction === direction).map(({ text }) => `  ${text}`)
@@ -236,7 +234,7 @@ const reported = (
     differences.length === 0
       ? `${file}: no difference`
       : [
-          `${file}: ${counted(differences.length, 'difference')}`,
+          `${file}: ${countInWords(differences.length, 'difference')}`,
           ...groups,
           ...(meant === undefined ? [] : [`If this is meant: ${writing(meant)} ${file}`]),
         ].join('\n')
@@ -253,17 +251,17 @@ const reported = (
 const writing = ({ module, exportName }: Options): string =>
   `koa-with-auth audit ${visible(module)}${exportName === undefined ? '' : ` --export ${visible(exportName)}`} --write`
 
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+const countInWords = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
 /** What becomes of a file, or its name and why it could not be done. */
 const withFile = <A>(file: string, act: () => E.Either<string, A>): E.Either<string, A> =>
   pipe(
-    E.tryCatch(act, (error) => reasons[codeOf(error)] ?? (error instanceof Error ? error.message : String(error))),
+    E.tryCatch(act, (error) => fileErrors[codeOf(error)] ?? (error instanceof Error ? error.message : String(error))),
     E.flatten,
     E.mapLeft((why) => `${file}: ${why}`),
   )
 
-const reasons: Readonly<Record<string, string>> = {
+const fileErrors: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or folder',
   EISDIR: 'is a folder',
   EACCES: 'permission denied',

@@ -3,14 +3,14 @@ import { digest } from '../crypto/secrets.js'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { visible } from '../audit/Audit.js'
-import { rules, type Finding } from '../audit/findings.js'
+import { rules, type AuditFinding } from '../audit/findings.js'
 
 /**
  * The findings about a file as a SARIF 2.1.0 log, for code scanning; `version` is that of this package.
  *
  * @see https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
  */
-export const sarifOf = (findings: ReadonlyArray<Finding>, file: string, version: string): object => ({
+export const sarifOf = (findings: ReadonlyArray<AuditFinding>, file: string, version: string): object => ({
   $schema: 'https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json',
   version: '2.1.0',
   runs: [
@@ -22,12 +22,12 @@ export const sarifOf = (findings: ReadonlyArray<Finding>, file: string, version:
           rules: Object.entries(rules).map(([id, text]) => ({ id, shortDescription: { text } })),
         },
       },
-      results: findings.map((finding) => resultOf(finding, uriOf(file))),
+      results: findings.map((finding) => sarifResult(finding, uriOf(file))),
     },
   ],
 })
 
-const resultOf = ({ rule, operation, message, severity, line }: Finding, uri: string): object => ({
+const sarifResult = ({ rule, operation, message, severity, line }: AuditFinding, uri: string): object => ({
   ruleId: rule,
   ruleIndex: Object.keys(rules).indexOf(rule),
   level: severity,

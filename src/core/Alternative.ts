@@ -42,7 +42,7 @@ export const alternativesOf = (description: Description): ReadonlyArray<Alternat
     ]
   }
   const alternatives = combinedAlternatives(description)
-  return wrappers === undefined ? alternatives : alternatives.map((alternative) => wrapped(alternative, wrappers))
+  return wrappers === undefined ? alternatives : alternatives.map((alternative) => withWrappers(alternative, wrappers))
 }
 
 const combinedAlternatives = (description: Exclude<Description, Leaf>): ReadonlyArray<Alternative> => {
@@ -56,7 +56,7 @@ const combinedAlternatives = (description: Exclude<Description, Leaf>): Readonly
     case 'Optional':
       return [...alternativesOf(description.member), withoutCredentials(description)]
     case 'Scoped':
-      return alternativesOf(description.member).map((alternative) => scoped(alternative, description))
+      return alternativesOf(description.member).map((alternative) => withScopedNode(alternative, description))
   }
 }
 
@@ -70,7 +70,7 @@ const noting = (
   return { ...alternative, demands: demands.map((demand) => ({ ...demand, ...note(demand, ofAll) })) }
 }
 
-const wrapped = (alternative: Alternative, added: ReadonlyArray<string>): Alternative =>
+const withWrappers = (alternative: Alternative, added: ReadonlyArray<string>): Alternative =>
   noting(alternative, ({ wrappers }, ofAll) => ({ wrappers: [...wrappers, ...added.map(ofAll)] }))
 
 const withoutCredentials = ({ member, lenient }: Optional): Alternative =>
@@ -91,11 +91,11 @@ const product = (some: ReadonlyArray<Alternative>, others: ReadonlyArray<Alterna
     })),
   )
 
-const scoped = (alternative: Alternative, around: Scoped): Alternative => {
+const withScopedNode = (alternative: Alternative, around: Scoped): Alternative => {
   // its words are a wrapper
   if (around.isQuota === true) return alternative
   if (around.unchecked !== undefined) return { ...alternative, objects: [...alternative.objects, around] }
-  return around.object === undefined ? demanding(alternative, around) : withObject(alternative, around)
+  return around.object === undefined ? withScopesDemanded(alternative, around) : withObject(alternative, around)
 }
 
 const withObject = (alternative: Alternative, around: Scoped): Alternative => {
@@ -106,7 +106,7 @@ const withObject = (alternative: Alternative, around: Scoped): Alternative => {
   }
 }
 
-const demanding = (alternative: Alternative, { scopes, decidedBy = 'a function' }: Scoped): Alternative =>
+const withScopesDemanded = (alternative: Alternative, { scopes, decidedBy = 'a function' }: Scoped): Alternative =>
   noting(alternative, (demand, ofAll) => ({
     scopes: distinctScopes([...demand.scopes, ...scopes]),
     authorizations: scopes.length > 0 ? demand.authorizations : [...demand.authorizations, ofAll(decidedBy)],

@@ -202,14 +202,14 @@ const reasonChecks: Checks<FailureReason> = { detail: maybe(nonEmpty), code: may
 // A plain value can be called, and is data in all other respects: its only property is its tag. So it is spread, printed and
 // serialized like the other failures
 const likeData: object = Object.create(Function.prototype, {
-  toJSON: { value: copyOf },
-  [Symbol.for('nodejs.util.inspect.custom')]: { value: copyOf },
+  toJSON: { value: asPlainData },
+  [Symbol.for('nodejs.util.inspect.custom')]: { value: asPlainData },
 })
-function copyOf(this: object): object {
+function asPlainData(this: object): object {
   return { ...this }
 }
 
-const plain = (tag: 'invalid' | 'expired'): AuthError & ((reason?: FailureReason) => AuthError) => {
+const callableFailure = (tag: 'invalid' | 'expired'): AuthError & ((reason?: FailureReason) => AuthError) => {
   const withReason = (reason: FailureReason = {}): AuthError => {
     const given = checkOptions(`AuthError.${tag}`, reason, reasonChecks)
     return Object.keys(given).length === 0 ? value : deepFreeze({ _tag: tag, ...given })
@@ -222,10 +222,10 @@ const plain = (tag: 'invalid' | 'expired'): AuthError & ((reason?: FailureReason
 
 // Safe, both: the value has this tag
 /** The credentials were refused. `AuthError.invalid({ detail, code })` says why, to the client. */
-export const invalid: PlainInvalid = plain('invalid') as PlainInvalid
+export const invalid: PlainInvalid = callableFailure('invalid') as PlainInvalid
 
 /** The credentials were good once. `AuthError.expired({ detail, code })` says more, to the client. */
-export const expired: PlainExpired = plain('expired') as PlainExpired
+export const expired: PlainExpired = callableFailure('expired') as PlainExpired
 
 /** The credentials are good, but another site made the browser send them. */
 export const forged: AuthError = deepFreeze({ _tag: 'forged', why: 'origin' })
@@ -373,14 +373,14 @@ const commonKeys: ReadonlySet<unknown> = new Set([
 export const stops = (error: AuthError): boolean => failures[error._tag].strength === STOPS
 
 // Not made with fp-ts's Ord, because an application would load a dozen more modules for it
-const compare = (first: AuthError, second: AuthError): Ordering =>
+const compareStrength = (first: AuthError, second: AuthError): Ordering =>
   // Safe: the sign of a number
   Math.sign(failures[first._tag].strength - failures[second._tag].strength) as Ordering
 
 /** From the weakest to the strongest; the three that stop a list rank above all and equal one another. */
 export const Ord: ord.Ord<AuthError> = deepFreeze<ord.Ord<AuthError>>({
-  equals: (first, second) => compare(first, second) === 0,
-  compare,
+  equals: (first, second) => compareStrength(first, second) === 0,
+  compare: compareStrength,
 })
 
 /** The failures of a list or a group, in the order tried; for any other failure, only itself. */

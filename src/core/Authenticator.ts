@@ -92,7 +92,7 @@ const challengeCheck: Check = (where, value) => {
   challengeOf(scheme, parameters)
 }
 
-const checks: Checks<AuthenticatorOptions<unknown, unknown, unknown>> = {
+const authenticatorChecks: Checks<AuthenticatorOptions<unknown, unknown, unknown>> = {
   scheme: is.unchecked,
   schemeFor: is.maybe(is.hook(1)),
   schemeName: is.maybe(is.schemeName),
@@ -133,9 +133,9 @@ export type AuthenticatorLike = (request: Request) => unknown
 export type PrincipalOf<M> =
   M extends Authenticator<infer P> ? P : M extends (request: Request) => infer R ? PrincipalFromAnswer<R> : never
 
-const MAX_LENGTH = 8192
+const MAX_CREDENTIAL_LENGTH = 8192
 
-const tooLong: E.Either<unknown, never> = E.left('length')
+const tooLongCredential: E.Either<unknown, never> = E.left('length')
 
 /** @internal What a kind extracts if the request has a body whose fields no parser has read. */
 export const unreadBody: O.Option<never> = { ...O.none }
@@ -154,12 +154,12 @@ type Node = { readonly decide: Decide } & (
   | { readonly _tag: 'Kind'; readonly reading: CredentialReader | undefined }
   | {
       readonly _tag: 'Combined'
-      readonly members: Members
-      readonly assemble: (members: Members) => Halves
+      readonly members: MemberList
+      readonly assemble: (members: MemberList) => Halves
     }
 )
 
-type Members = ReadonlyArray<Authenticator<unknown>>
+type MemberList = ReadonlyArray<Authenticator<unknown>>
 
 const node: unique symbol = Symbol.for('koa-with-auth/node')
 
@@ -199,15 +199,21 @@ export const make = <P>(
 ): Authenticator<P> => withNode({ description, decide }, { _tag: 'Kind', decide, reading })
 
 /** @internal Makes an authenticator of others. `assemble` is called again if the members are exchanged (`mapLeaves`). */
-export const combined = <M extends Members>(members: M, assemble: (members: M) => Halves): Authenticator<unknown> => {
+export const combined = <M extends MemberList>(
+  members: M,
+  assemble: (members: M) => Halves,
+): Authenticator<unknown> => {
   const halves = assemble(members)
   // Safe: `mapLeaves` exchanges each member, and no more
-  const reassemble = assemble as (members: Members) => Halves
+  const reassemble = assemble as (members: MemberList) => Halves
   return withNode(halves, { _tag: 'Combined', decide: halves.decide, members, assemble: reassemble })
 }
 
 /** @internal The members of an authenticator that `assemble` made; otherwise itself alone. */
-export const membersOf = (self: Authenticator<unknown>, assemble: (members: Members) => Halves): Members => {
+export const combinedMembers = (
+  self: Authenticator<unknown>,
+  assemble: (members: MemberList) => Halves,
+): MemberList => {
   const own = nodeOf(self)
   return own?._tag === 'Combined' && own.assemble === assemble ? own.members : [self]
 }
@@ -260,9 +266,9 @@ export const isAuthenticator = (u: unknown): u is Authenticator<unknown> =>
  */
 export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   options: AuthenticatorOptions<X, C, R>,
-): Authenticator<PrincipalFromAnswer<R>> => kindOf(checkOptions('authenticator', options, checks))
+): Authenticator<PrincipalFromAnswer<R>> => kindOf(checkOptions('authenticator', options, authenticatorChecks))
 
-interface Kind<X, C, R> extends AuthenticatorOptions<X, C, R> {
+interface KindDefinition<X, C, R> extends AuthenticatorOptions<X, C, R> {
   readonly leaf?: Partial<Descriptions.Leaf>
   readonly notes?: Descriptions.LeafNotes
   /** The hook of the application, if `authenticate` hands on its answers as they are. */
@@ -276,36 +282,23 @@ interface Kind<X, C, R> extends AuthenticatorOptions<X, C, R> {
 }
 
 export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
-  kind: Kind<X, C, R>,
+  kind: KindDefinition<X, C, R>,
 ): Authenticator<PrincipalFromAnswer<R>> => {
-  const { scheme, challenge, ambient, extract, maxLength = MAX_LENGTH, authenticate } = kind
-  const { evidence: known = plain, isFunction = false } = kind
+  const { extract, maxLength = MAX_CREDENTIAL_LENGTH, authenticate, evidence: known = plain, isFunction = false } = kind
   // Safe: `AnyCredentials` lets through exactly what the default of `C` says
   const credentials = kind.credentials ?? (AnyCredentials as Schema<C>)
   const validate = decoderOf('authenticator({ credentials })', credentials)
-  const decode: Decode<C> = (sent) => (typeof sent === 'string' && sent.length > maxLength ? tooLong : validate(sent))
-  const leaf: Descriptions.Leaf = {
-    _tag: 'Leaf',
-    scheme: frozenCopy(scheme),
-    ...(kind.schemeFor !== undefined && { schemeFor: kind.schemeFor }),
-    ...(kind.schemeName !== undefined && { schemeName: kind.schemeName }),
-    ...(kind.demands !== undefined && { demands: kind.demands }),
-    challenge: frozenCopy(challenge),
-    ambient,
-    ...(extract !== anything && { isSent: (request) => O.isSome(extract(request)) }),
-    ...kind.leaf,
-  }
-  const words = wordsOfHook(kind.hook ?? authenticate)
-  const wrappers = [...(kind.notes?.wrappers ?? []), ...words]
-  Descriptions.noted(leaf, { ...kind.notes, ...(wrappers.length > 0 && { wrappers }) })
+  const decode: Decode<C> = (sent) =>
+    typeof sent === 'string' && sent.length > maxLength ? tooLongCredential : validate(sent)
+  const leaf = leafOf(kind)
   const reading = extract === anything ? undefined : { extract, decode }
   const malformed = Descriptions.malformedFor(leaf)
-  const self: Steps<C> = {
+  const self: KindSteps<C> = {
     extract,
     decode,
     authenticate,
     finished: finisherOf(kind.hook ?? authenticate),
-    finish: finishing(finishingHookResult(leaf), known, isFunction),
+    finish: finishKindWith(finishingHookResult(leaf), known, isFunction),
     absent: Descriptions.constantFailure(leaf, AuthErrors.absent),
     unread: Descriptions.constantFailure(leaf, AuthErrors.because(AuthErrors.absent, 'body')),
     malformed: (sent, error) =>
@@ -318,8 +311,26 @@ export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   return keepingScopes(made, authenticate) as Authenticator<PrincipalFromAnswer<R>>
 }
 
+/** What a kind demands, as data. */
+const leafOf = <X, C, R>(kind: KindDefinition<X, C, R>): Descriptions.Leaf => {
+  const { scheme, challenge, ambient, extract } = kind
+  const leaf: Descriptions.Leaf = {
+    _tag: 'Leaf',
+    scheme: frozenCopy(scheme),
+    ...(kind.schemeFor !== undefined && { schemeFor: kind.schemeFor }),
+    ...(kind.schemeName !== undefined && { schemeName: kind.schemeName }),
+    ...(kind.demands !== undefined && { demands: kind.demands }),
+    challenge: frozenCopy(challenge),
+    ambient,
+    ...(extract !== anything && { isSent: (request) => O.isSome(extract(request)) }),
+    ...kind.leaf,
+  }
+  const wrappers = [...(kind.notes?.wrappers ?? []), ...wordsOfHook(kind.hook ?? kind.authenticate)]
+  return Descriptions.noted(leaf, { ...kind.notes, ...(wrappers.length > 0 && { wrappers }) })
+}
+
 /** How a kind decides. Its failures are constants. */
-interface Steps<C> {
+interface KindSteps<C> {
   readonly extract: (request: Request) => O.Option<unknown>
   readonly decode: Decode<C>
   readonly authenticate: (request: Request, credentials: C) => unknown
@@ -331,7 +342,7 @@ interface Steps<C> {
   readonly failed: (error: unknown) => E.Either<AuthError, never>
 }
 
-const finishing =
+const finishKindWith =
   (finishHookResult: ReturnType<typeof finishingHookResult>, known: Evidence, isFunction: boolean) =>
   (answer: Result<unknown>, attempt: Attempt): Result<unknown> => {
     const result = finishHookResult(answer, attempt.request)
@@ -341,7 +352,7 @@ const finishing =
     return isComplete ? result : accept(result.right, merge(known, own))
   }
 
-const decideKind = <C>(self: Steps<C>, attempt: Attempt): Evaluation<unknown> => {
+const decideKind = <C>(self: KindSteps<C>, attempt: Attempt): Evaluation<unknown> => {
   const { extract, decode, failed } = self
   const { decoded: ahead } = attempt.whole
   askHook(attempt)
@@ -354,20 +365,25 @@ const decideKind = <C>(self: Steps<C>, attempt: Attempt): Evaluation<unknown> =>
         ? (ahead.credentials as Decoded<C>)
         : decode(sent.value)
     return decoded instanceof Promise
-      ? admitLate(self, attempt, sent.value, decoded)
-      : admit(self, attempt, sent.value, decoded)
+      ? decideDecodedLate(self, attempt, sent.value, decoded)
+      : decideDecoded(self, attempt, sent.value, decoded)
   } catch (error) {
     return failed(error)
   }
 }
 
-const admit = <C>(self: Steps<C>, attempt: Attempt, sent: unknown, decoded: Decoded<C>): Evaluation<unknown> =>
+const decideDecoded = <C>(
+  self: KindSteps<C>,
+  attempt: Attempt,
+  sent: unknown,
+  decoded: Decoded<C>,
+): Evaluation<unknown> =>
   E.isLeft(decoded)
     ? self.malformed(sent, decoded.left)
     : self.finished(self.authenticate(attempt.request, decoded.right), self.finish, attempt)
 
-const admitLate = <C>(self: Steps<C>, attempt: Attempt, sent: unknown, decoded: Promise<Decoded<C>>) =>
-  decoded.then((late) => admit(self, attempt, sent, late)).catch(self.failed)
+const decideDecodedLate = <C>(self: KindSteps<C>, attempt: Attempt, sent: unknown, decoded: Promise<Decoded<C>>) =>
+  decoded.then((late) => decideDecoded(self, attempt, sent, late)).catch(self.failed)
 
 const anything = () => O.some(true)
 

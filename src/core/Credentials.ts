@@ -24,23 +24,23 @@ export interface BasicCredentials {
 }
 
 // io-ts keeps a rejected value, and the context that holds it, in its errors. No error may contain a credential
-const refusedFor = (message: string): t.Validation<never> => deepFreeze(t.failure(undefined, [], message))
-const refused = refusedFor('not well-formed')
-const notUtf8 = refusedFor('not UTF-8')
+const codecRefusal = (message: string): t.Validation<never> => deepFreeze(t.failure(undefined, [], message))
+const notWellFormed = codecRefusal('not well-formed')
+const notUtf8 = codecRefusal('not UTF-8')
 
 const codec = <A>(
   name: string,
   is: t.Is<A>,
   read: (sent: string) => A | undefined,
   encode: (a: A) => string,
-  refusal: (sent: string) => t.Validation<never> = () => refused,
+  refusal: (sent: string) => t.Validation<never> = () => notWellFormed,
 ): t.Type<A, string, unknown> =>
   Object.freeze(
     new t.Type(
       name,
       is,
       (u) => {
-        if (typeof u !== 'string') return refused
+        if (typeof u !== 'string') return notWellFormed
         const value = read(u)
         return value === undefined ? refusal(u) : t.success(value)
       },
@@ -48,7 +48,7 @@ const codec = <A>(
     ),
   )
 
-const pattern =
+const stringMatching =
   (regexp: RegExp) =>
   (u: unknown): u is string =>
     typeof u === 'string' && regexp.test(u)
@@ -56,15 +56,15 @@ const pattern =
 const b64token = /^[A-Za-z0-9\-._~+/]+=*$/
 
 // RFC 9110 §5.5, without blanks: what else can be one word of a field
-const visible = /^[\x21-\x7e]+$/
+const visibleAscii = /^[\x21-\x7e]+$/
 
 /** @internal Whether a value is a token that matches `syntax` as a whole. */
 export const tokenLike = (syntax: RegExp): t.Is<string> => {
   const whole = new RegExp(`^(?:${syntax.source})$`, syntax.flags.replaceAll(/[gy]/g, ''))
-  return (u): u is string => typeof u === 'string' && visible.test(u) && whole.test(u)
+  return (u): u is string => typeof u === 'string' && visibleAscii.test(u) && whole.test(u)
 }
 
-export const isToken: t.Is<string> = pattern(b64token)
+export const isToken: t.Is<string> = stringMatching(b64token)
 
 /** @internal `<scheme> <token>`: the token. `isTestedLater`: a reader that remembers tokens tests the syntax of new ones alone. */
 export const tokenOf = (scheme: string, is = isToken, isTestedLater = false): t.Type<string, string, unknown> => {
@@ -83,10 +83,10 @@ export const tokenOf = (scheme: string, is = isToken, isTestedLater = false): t.
   )
 }
 
-const asItIs = (name: string, isKey: (u: unknown) => u is string): t.Type<string, string, unknown> =>
-  Object.freeze(new t.Type(name, isKey, (u) => (isKey(u) ? t.success(u) : refused), t.identity))
+const verbatimCodec = (name: string, isKey: (u: unknown) => u is string): t.Type<string, string, unknown> =>
+  Object.freeze(new t.Type(name, isKey, (u) => (isKey(u) ? t.success(u) : notWellFormed), t.identity))
 
-export const bareToken: t.Type<string, string, unknown> = asItIs('Token', isToken)
+export const bareToken: t.Type<string, string, unknown> = verbatimCodec('Token', isToken)
 
 /** `Bearer <b64token>` (RFC 6750 §2.1): the token. */
 export const BearerToken: t.Type<string, string, unknown> = tokenOf('Bearer')
@@ -95,8 +95,8 @@ export const BearerToken: t.Type<string, string, unknown> = tokenOf('Bearer')
 const basicField = /^[Bb][Aa][Ss][Ii][Cc] +([A-Za-z0-9+/]+(?:[AQgw]==|[AEIMQUYcgkosw048]=)?)$/
 // RFC 7617 §2: no control characters in either part
 const control = /[\x00-\x1f\x7f]/
-const printable = /^[\x20-\x7e]+$/
-const textOf = (bytes: Buffer): string => {
+const printableAscii = /^[\x20-\x7e]+$/
+const utf8Text = (bytes: Buffer): string => {
   const text = isUtf8(bytes) ? bytes.toString('utf8') : ''
   return control.test(text) ? '' : text
 }
@@ -121,14 +121,14 @@ export const BasicCredentials: t.Type<BasicCredentials, string, unknown> = codec
     // It takes a third of the time of a Buffer, and leaves no password in one. It throws for no string that matches
     const latin1 = atob(encoded)
     // almost every pair is printable ASCII, which needs no second look
-    const pair = printable.test(latin1) ? latin1 : textOf(Buffer.from(latin1, 'latin1'))
+    const pair = printableAscii.test(latin1) ? latin1 : utf8Text(Buffer.from(latin1, 'latin1'))
     // RFC 7617 §2: only the first colon separates
     const colon = pair.indexOf(':')
     if (colon === -1) return undefined
     return { username: pair.slice(0, colon), password: pair.slice(colon + 1) }
   },
   ({ username, password }) => `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`,
-  (field) => (isUtf8(Buffer.from(basicField.exec(field)?.[1] ?? '', 'base64')) ? refused : notUtf8),
+  (field) => (isUtf8(Buffer.from(basicField.exec(field)?.[1] ?? '', 'base64')) ? notWellFormed : notUtf8),
 )
 
 export const causeOf = (error: unknown): Why => {
@@ -139,18 +139,18 @@ export const causeOf = (error: unknown): Why => {
 }
 
 /** A key in the query string, after percent-decoding: any string that is not empty. */
-export const QueryKey: t.Type<string, string, unknown> = asItIs(
+export const QueryKey: t.Type<string, string, unknown> = verbatimCodec(
   'QueryKey',
   (u): u is string => typeof u === 'string' && u !== '' && u.isWellFormed(),
 )
 
 /** A key in a header field (RFC 9110 §5.5): bytes above 127 read as Latin-1, as Node reads them; keys should be ASCII. */
-export const HeaderKey: t.Type<string, string, unknown> = asItIs(
+export const HeaderKey: t.Type<string, string, unknown> = verbatimCodec(
   'HeaderKey',
-  pattern(/^[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$/),
+  stringMatching(/^[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$/),
 )
 
-const isCookieKey = pattern(
+const isCookieKey = stringMatching(
   /^[\x21-\x3a\x3c-\x7e\x80-\xff](?:[\x20-\x3a\x3c-\x7e\x80-\xff]*[\x21-\x3a\x3c-\x7e\x80-\xff])?$/,
 )
 const isQuoted = (value: string): boolean => value.length >= 2 && value.startsWith('"') && value.endsWith('"')
@@ -170,6 +170,6 @@ export const CookieKey: t.Type<string, string, unknown> = codec(
 export const AnyCredentials: t.Decoder<unknown, unknown> = new t.Type(
   'AnyCredentials',
   t.unknown.is,
-  (u) => (u === '' || u === undefined || u === null || Array.isArray(u) ? refused : t.success(u)),
+  (u) => (u === '' || u === undefined || u === null || Array.isArray(u) ? notWellFormed : t.success(u)),
   t.identity,
 )

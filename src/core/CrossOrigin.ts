@@ -25,7 +25,7 @@ export const isSafe = (method: string): boolean => method === 'GET' || method ==
 const serializedOrigin = /^[a-z][a-z0-9+.-]{0,30}:\/\/([!-~]{1,300})$/
 const notOfOrigins = /[/?#@\\,*%]/
 
-const hostOf = (origin: string): string | undefined => {
+const originHost = (origin: string): string | undefined => {
   const host = serializedOrigin.exec(origin)?.[1]
   return host === undefined || notOfOrigins.test(host) ? undefined : host
 }
@@ -86,12 +86,15 @@ const isSameOrigin = (origin: string, request: Request): boolean => {
   const hosts = hostsOf(request)
   // with two hosts, or a user before one, it is unknown which one is meant
   if (hosts.length > 1 || hosts[0]?.includes('@') === true) return false
-  const sent = hostOf(origin)
+  const sent = originHost(origin)
   if (sent === undefined || sent === host) return sent !== undefined
   const own = `${origin.slice(0, -sent.length)}${host.toLowerCase()}`
   // a Host that is none (`a/b`) has no origin
   return (
-    hostOf(own) !== undefined && URL.canParse(own) && URL.canParse(origin) && serialized(own) === serialized(origin)
+    originHost(own) !== undefined &&
+    URL.canParse(own) &&
+    URL.canParse(origin) &&
+    canonicalOrigin(own) === canonicalOrigin(origin)
   )
 }
 
@@ -110,7 +113,7 @@ export const originsOf = (origins: ReadonlyArray<string>, ...from: ReadonlyArray
   return made
 }
 
-const REMEMBERED = 1000
+const MAX_RULED_ORIGINS = 1000
 
 /**
  * Origins that a function trusts. It is asked at most once for each (so many are remembered), and only for what a browser writes. For
@@ -134,7 +137,7 @@ class RuledOrigins extends Set<string> {
     if (typeof answer !== 'boolean') {
       throw new TypeError('authSettings({ trustedOrigins }): the function must return true or false')
     }
-    if (this.#answers.size >= REMEMBERED) this.#answers.clear()
+    if (this.#answers.size >= MAX_RULED_ORIGINS) this.#answers.clear()
     this.#answers.set(origin, answer)
     return answer
   }
@@ -163,9 +166,12 @@ export const trustedOrigins = (
 
 /** Whether it is an origin as a browser writes it: no path, no user, no default port, in lower case. */
 export const isOrigin = (origin: unknown): origin is string =>
-  typeof origin === 'string' && hostOf(origin) !== undefined && URL.canParse(origin) && serialized(origin) === origin
+  typeof origin === 'string' &&
+  originHost(origin) !== undefined &&
+  URL.canParse(origin) &&
+  canonicalOrigin(origin) === origin
 
-const serialized = (origin: string): string => {
+const canonicalOrigin = (origin: string): string => {
   const { protocol, host } = new URL(origin)
   return `${protocol}//${host}`
 }

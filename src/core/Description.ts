@@ -75,7 +75,8 @@ export const fieldOf = (scheme: SecurityScheme | undefined): string | undefined 
     case 'oauth2':
     case 'openIdConnect':
       return 'Authorization'
-    default:
+    case 'mutualTLS':
+    case undefined:
       return '*'
   }
 }
@@ -326,7 +327,7 @@ export const isThrottled = (description: Description): boolean =>
   (description._tag === 'Leaf' ? description.throttled === true : children(description).some(isThrottled))
 
 /** The request fields that any alternative reads, each once; `['*']` if one of them is unknown. */
-export const fieldsOf = (description: Description): ReadonlyArray<string> => {
+export const fieldsReadBy = (description: Description): ReadonlyArray<string> => {
   const fields = leaves(description).flatMap(({ scheme, fields: ofBody, reads = [], exposesChallenges }) => [
     ...(ofBody === undefined ? [fieldOf(scheme) ?? []].flat() : []),
     ...reads,
@@ -380,16 +381,22 @@ export const schemeNameOf = (leaf: Leaf, request?: Request): string | undefined 
 const derivedName = (scheme: SecurityScheme): string => {
   switch (scheme.type) {
     case 'apiKey':
-      return allowed(`${{ query: 'apiKeyQuery', header: 'apiKeyHeader', cookie: 'cookie' }[scheme.in]}_${scheme.name}`)
+      return componentName(
+        `${{ query: 'apiKeyQuery', header: 'apiKeyHeader', cookie: 'cookie' }[scheme.in]}_${scheme.name}`,
+      )
     case 'http':
-      return allowed([scheme.scheme.toLowerCase(), ...(scheme.bearerFormat ?? '').split(' ')].filter(Boolean).join('_'))
-    default:
+      return componentName(
+        [scheme.scheme.toLowerCase(), ...(scheme.bearerFormat ?? '').split(' ')].filter(Boolean).join('_'),
+      )
+    case 'oauth2':
+    case 'openIdConnect':
+    case 'mutualTLS':
       return scheme.type
   }
 }
 
 // OpenAPI 3.1, Components Object: a name has only these characters. Any other is replaced by its code
-const allowed = (name: string): string =>
+const componentName = (name: string): string =>
   name.replaceAll(/[^A-Za-z0-9._-]/gu, (character) => `_${character.codePointAt(0)!.toString(16)}`)
 
 /** What every kind of credential may be given. */

@@ -32,13 +32,13 @@ export interface Evidence {
   readonly isCached: boolean
 }
 
-const none: ReadonlyArray<never> = Object.freeze([])
+const noEntries: ReadonlyArray<never> = Object.freeze([])
 
 /** No credential: the evidence of an anonymous caller. */
 export const nothingSent: Evidence = Object.freeze({
-  accepted: none,
+  accepted: noEntries,
   objects: undefined,
-  charges: none,
+  charges: noEntries,
   isAnonymous: true,
   isRecovered: false,
   isCached: false,
@@ -63,30 +63,30 @@ export const merge = (one: Evidence, other: Evidence): Evidence => {
   if (one === nothingSent || (one === plain && !other.isAnonymous)) return other
   if (other === nothingSent || (other === plain && !one.isAnonymous)) return one
   return {
-    accepted: joined(one.accepted, other.accepted),
+    accepted: joinLists(one.accepted, other.accepted),
     objects: objectsOf(one.objects, other.objects),
-    charges: joined(one.charges, other.charges),
+    charges: joinLists(one.charges, other.charges),
     isAnonymous: one.isAnonymous && other.isAnonymous,
     isRecovered: one.isRecovered || other.isRecovered,
     isCached: one.isCached || other.isCached,
   }
 }
 
-const joined = <A>(one: ReadonlyArray<A>, other: ReadonlyArray<A>): ReadonlyArray<A> =>
+const joinLists = <A>(one: ReadonlyArray<A>, other: ReadonlyArray<A>): ReadonlyArray<A> =>
   one.length === 0 ? other : other.length === 0 ? one : [...one, ...other]
 
 /** Objects of both; of one name, those that were found later. */
 export const objectsOf = (one: Objects | undefined, other: Objects | undefined): Objects | undefined =>
   one === undefined ? other : other === undefined ? one : { __proto__: null, ...one, ...other }
 
-class Given {
+class GivenObject {
   constructor(given: object) {
     // the field of the subclass is put on this object: unlike a WeakMap or a property, that costs next to nothing
     return given
   }
 }
 
-class Beside extends Given {
+class Beside extends GivenObject {
   readonly #evidence: Evidence
   constructor(right: object, own: Evidence) {
     super(right)
@@ -97,10 +97,10 @@ class Beside extends Given {
   }
 }
 
-const mark = Symbol.for('koa-with-auth/evidence')
+const evidenceMark = Symbol.for('koa-with-auth/evidence')
 // Safe: nothing else is kept under this symbol. Two copies of this package in one process read each other's
-const everywhere = globalThis as { [mark]?: typeof Beside }
-const beside = (everywhere[mark] ??= Beside)
+const globalWithEvidence = globalThis as { [evidenceMark]?: typeof Beside }
+const beside = (globalWithEvidence[evidenceMark] ??= Beside)
 
 /** The evidence that a Right was given; `undefined` if it has none. */
 export const givenWith = (right: object): Evidence | undefined => beside.of(right)

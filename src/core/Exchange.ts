@@ -132,25 +132,22 @@ export class Exchange {
   /** The decision that a guard makes, or made last. */
   attempt: Attempt | undefined = undefined
   /** What let the request in: tokens, and what can end. */
-  accepted: ReadonlyArray<EndSource> = none
+  accepted: ReadonlyArray<EndSource> = nothingAccepted
   /** The same with what the guards around this one let in; `undefined` if there is none around it. */
   declare ending: ReadonlyArray<EndSource> | undefined
   /** What waits for the end of that, see `koa/authSignal.ts`. */
   declare opened: unknown
   /** Fields that the decision adds to the response, see `guesses/rateLimit.ts`. */
   declare fields: Readonly<Record<string, string>> | undefined
-  /** What is called, before the response is sent, with whether the operation did its work, see `webhooks/deliveries.ts`. */
-  declare outcomes: Array<Outcome> | undefined
+  /** Called before the response is sent, with whether the operation answered with a 2xx, see `webhooks/deliveries.ts`. Never reject. */
+  declare outcomes: Array<(isDone: boolean) => Promise<void>> | undefined
   objects: Objects | undefined = undefined
 }
 
 Exchange.prototype.operations = 0
 
-/** @internal Is called with whether the operation ran, and answered with a 2xx. It never rejects. */
-type Outcome = (isDone: boolean) => Promise<void>
-
 // What lets a public operation in
-const none: ReadonlyArray<EndSource> = []
+const nothingAccepted: ReadonlyArray<EndSource> = []
 
 /** On a Koa context and its response: the record of the request. */
 const exchangeMark: unique symbol = Symbol.for('koa-with-auth/exchange')

@@ -40,7 +40,7 @@ export interface ProofDemand {
   readonly maxAge?: number | undefined
 }
 
-const types: Readonly<Record<string, (u: unknown) => boolean>> = {
+const memberTypes: Readonly<Record<string, (u: unknown) => boolean>> = {
   method: (u) => typeof u === 'string' && u !== '',
   at: Number.isFinite,
   issuer: (u) => typeof u === 'string',
@@ -58,7 +58,7 @@ export const proofFrom = (where: string, given: ProofGiven, now: number): Proof 
   if (typeof given !== 'object' || given === null) throw new TypeError(`${where} must be an object { method, ... }`)
   const own = ownFields(given)
   const proof: Record<string, unknown> = {}
-  for (const [name, isRight] of Object.entries(types)) {
+  for (const [name, isRight] of Object.entries(memberTypes)) {
     const value = own[name] ?? (name === 'at' ? now : undefined)
     if (value === undefined) continue
     if (!isRight(value)) throw new TypeError(`${where}: ${name} has a wrong type`)

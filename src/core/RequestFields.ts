@@ -58,7 +58,7 @@ export const fromHeader = (name: string): Reader => {
   return located('header', name, ({ req }) => {
     const value: unknown = req.headers[key]
     if (value === undefined) return O.none
-    const lines = linesOf(req.rawHeaders, name, key)
+    const lines = fieldLines(req.rawHeaders, name, key)
     // A line of the client is no inherited property (`constructor`), so almost no request needs a second look
     if (lines === value || Array.isArray(lines)) return O.some(lines)
     return Object.hasOwn(req.headers, key) ? fromValue(value) : O.none
@@ -79,7 +79,7 @@ const fromValue = (value: unknown): O.Option<Sent> => {
 }
 
 // The value of a field, or all values if it came on more than one line
-const linesOf = (lines: ReadonlyArray<string> = [], name: string, key: string): Sent | undefined => {
+const fieldLines = (lines: ReadonlyArray<string> = [], name: string, key: string): Sent | undefined => {
   const { length } = key
   let first: string | undefined
   let all: string[] | undefined

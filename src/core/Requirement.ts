@@ -96,14 +96,17 @@ export const checkAlso = (where: string, { authenticators }: { readonly authenti
   throw new TypeError(`${where}: also(...) holds no authenticator`)
 }
 
-const adding = (inherited: Authenticator<unknown> | undefined, own: Authenticator<unknown>): Authenticator<unknown> =>
+const addAuthenticator = (
+  inherited: Authenticator<unknown> | undefined,
+  own: Authenticator<unknown>,
+): Authenticator<unknown> =>
   inherited === undefined
     ? onSuccess(own, ({ right }) => E.right({ inherited: undefined, own: right }))
     : allOf({ inherited, own })
 
-const added = (inherited: Authenticator<unknown> | undefined, own: Also): Requirement => {
+const withAlso = (inherited: Authenticator<unknown> | undefined, own: Also): Requirement => {
   checkAlso('a requirement', own)
-  return guardedBy(demanded(own.authenticators.reduce<Authenticator<unknown> | undefined>(adding, inherited)))
+  return guardedBy(demanded(own.authenticators.reduce<Authenticator<unknown> | undefined>(addAuthenticator, inherited)))
 }
 
 // A requirement of another version, or one that was changed by hand, must not become "public"
@@ -122,7 +125,7 @@ export const Monoid: monoid.Monoid<Requirement> = deepFreeze({
       for (const one of [outer, inner]) checkAlso('a requirement', one)
       return { _tag: 'Also', authenticators: [...outer.authenticators, ...inner.authenticators] }
     }
-    return added(effective(outer), inner)
+    return withAlso(effective(outer), inner)
   },
 })
 
@@ -133,7 +136,7 @@ export const effective = (requirement: Requirement): Authenticator<unknown> | un
     case 'Public':
       return undefined
     case 'Also':
-      return effective(added(undefined, requirement))
+      return effective(withAlso(undefined, requirement))
     default:
       return demanded(requirement.authenticator)
   }

@@ -50,7 +50,7 @@ const isErrorObject = (answer: object): boolean =>
  * Whether an object is the result of a lookup that found nothing: a prototype (`table['__proto__']`), or an object
  * without keys whose prototype is plain or null (Redis returns `{}` for a missing hash).
  */
-const foundNothing = (answer: object): boolean => (!hasKeys(answer) && isPlain(answer)) || isPrototype(answer)
+const foundNothing = (answer: object): boolean => (!hasKeys(answer) && hasPlainPrototype(answer)) || isPrototype(answer)
 
 /** Whether a function is one that every object or function inherits: `table['constructor']`, `table['toString']`. */
 const isInheritedFunction = (answer: Function): boolean =>
@@ -69,7 +69,7 @@ const isPrototype = (answer: object): boolean =>
 const isMethod = (prototype: object, answer: Function): boolean =>
   prototype.constructor === answer || Object.getOwnPropertyDescriptor(prototype, answer.name)?.value === answer
 
-const isPlain = (answer: object): boolean => {
+const hasPlainPrototype = (answer: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(answer)
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null
 }
@@ -97,7 +97,7 @@ export const toPromise = (value: unknown): Promise<unknown> =>
   value instanceof Promise && value.then === Promise.prototype.then ? value : new Promise((resolve) => resolve(value))
 
 // A mark, so that two copies of the package recognize each other's exceptions
-const mark = Symbol.for('koa-with-auth/unavailable')
+const unavailableMark = Symbol.for('koa-with-auth/unavailable')
 
 /**
  * The decision cannot be made now. In a hook it becomes `unavailable`; in a handler Koa answers 503. `retryAfter` is in
@@ -122,7 +122,7 @@ export class UnavailableError extends Error {
   /** The status that Koa answers if a handler throws it. */
   readonly status = 503
   readonly retryAfter?: number | undefined
-  readonly [mark] = true
+  readonly [unavailableMark] = true
   /** @internal Also an error of another copy of this package, such as that of `require` beside that of `import`. */
   static override [Symbol.hasInstance](u: unknown): boolean {
     return isInstance(this, UnavailableError, u, 'ERR_AUTH_UNAVAILABLE')
@@ -136,7 +136,7 @@ export class UnavailableError extends Error {
 }
 
 const isUnavailableError = (u: unknown): u is { readonly retryAfter?: unknown } =>
-  typeof u === 'object' && u !== null && mark in u && u[mark] === true
+  typeof u === 'object' && u !== null && unavailableMark in u && u[unavailableMark] === true
 
 /**
  * @internal The failure for an exception: `unavailable` if it is an UnavailableError, otherwise `raised`. Never throws.
@@ -158,12 +158,12 @@ export const fromAnswer = (answer: unknown): Evaluation<unknown> => {
   if (!answer) return refused
   if (typeof answer !== 'object' && typeof answer !== 'function') return E.right(answer)
   try {
-    if ('then' in answer && typeof answer.then === 'function') return toPromise(answer).then(fromAnswer, failed)
-    if (typeof answer === 'function') return fromFunction(answer)
+    if ('then' in answer && typeof answer.then === 'function') return toPromise(answer).then(fromAnswer, failureResult)
+    if (typeof answer === 'function') return fromReturnedFunction(answer)
     if (Array.isArray(answer)) return answer.length === 0 ? refused : E.right(answer)
     return fromObject(answer)
   } catch (error) {
-    return failed(error)
+    return failureResult(error)
   }
 }
 
@@ -173,12 +173,12 @@ export const fromAnswer = (answer: unknown): Evaluation<unknown> => {
  */
 export const fromLookup = (answer: unknown): Evaluation<unknown> => {
   if (typeof answer !== 'object' || answer === null) return fromAnswer(answer)
-  if (isThenable(answer)) return toPromise(answer).then(fromLookup, failed)
+  if (isThenable(answer)) return toPromise(answer).then(fromLookup, failureResult)
   try {
     if (isPrototype(answer)) return refused
     return isErrorObject(answer) || isWrapped(answer) ? fromAnswer(answer) : E.right(answer)
   } catch (error) {
-    return failed(error)
+    return failureResult(error)
   }
 }
 
@@ -227,7 +227,7 @@ const finishedExactly: typeof finishedResult = (answer, finish, about) =>
 const finishedLate = <A>(answer: PromiseLike<unknown>, finish: Finish<A>, about: A): Evaluation<unknown> =>
   toPromise(answer).then(
     (late) => andThen(fromAnswer(late), (result) => finish(result, about)),
-    (error: unknown) => finish(failed(error), about),
+    (error: unknown) => finish(failureResult(error), about),
   )
 
 const concludedLate = <A>(evaluation: Promise<Result<unknown>>, finish: Finish<A>, about: A): Evaluation<unknown> =>
@@ -236,7 +236,7 @@ const concludedLate = <A>(evaluation: Promise<Result<unknown>>, finish: Finish<A
 /** @internal The same for an anonymous caller: `undefined` is no refusal, the caller stays anonymous. */
 export const fromAnswerToAnonymous = (answer: unknown): Evaluation<unknown> => {
   if (answer === undefined) return anonymous
-  return isThenable(answer) ? toPromise(answer).then(fromAnswerToAnonymous, failed) : fromAnswer(answer)
+  return isThenable(answer) ? toPromise(answer).then(fromAnswerToAnonymous, failureResult) : fromAnswer(answer)
 }
 
 /** @internal Calls `ask` and reads its answer. An exception becomes a failure. */
@@ -247,17 +247,17 @@ export const answerTo = (
   try {
     return read(ask())
   } catch (error) {
-    return failed(error)
+    return failureResult(error)
   }
 }
 
-const failed = (error: unknown): Result<never> => E.left(failureOf(error))
+const failureResult = (error: unknown): Result<never> => E.left(failureOf(error))
 
 const mistake = (message: string): Result<never> => E.left(raised(new TypeError(message)))
 
 const fromObject = (answer: object): Evaluation<unknown> => {
   if ('next' in answer && typeof answer.next === 'function') return mistake(iteratorMessage)
-  if (isErrorObject(answer)) return failed(answer)
+  if (isErrorObject(answer)) return failureResult(answer)
   if (foundNothing(answer)) return refused
   return '_tag' in answer ? fromTagged(answer, answer._tag) : E.right(answer)
 }
@@ -267,18 +267,18 @@ const fromTagged = (answer: object, tag: unknown): Evaluation<unknown> => {
   const payload = payloads.get(tag)
   if (payload === undefined) return E.right(answer)
   if (!isMadeByFpTs(answer, payload)) return mistake(tagMessage(String(tag)))
-  const value: unknown = payload === none ? undefined : Reflect.get(answer, payload)
+  const value: unknown = payload === NO_PAYLOAD ? undefined : Reflect.get(answer, payload)
   if (payload === 'left') return isAuthError(value) ? E.left(value) : refused
   const given = givenWith(answer)
   if (given === undefined) return fromAnswer(value)
   return andThen(fromAnswer(value), (result) => (E.isLeft(result) ? result : withEvidence(result, given)))
 }
 
-const none = ''
+const NO_PAYLOAD = ''
 
 // The key that fp-ts puts beside each `_tag`
 const payloads: ReadonlyMap<unknown, string> = new Map([
-  ['None', none],
+  ['None', NO_PAYLOAD],
   ['Some', 'value'],
   ['Left', 'left'],
   ['Right', 'right'],
@@ -286,7 +286,7 @@ const payloads: ReadonlyMap<unknown, string> = new Map([
 
 // A row of a database can hold a `_tag` that its owner wrote. fp-ts's own values have only these keys
 const isMadeByFpTs = (answer: object, payload: string): boolean => {
-  const ours = payload === none ? '_tag' : payload
+  const ours = payload === NO_PAYLOAD ? '_tag' : payload
   for (const key of Reflect.ownKeys(answer)) if (key !== '_tag' && key !== ours) return false
   return isOwnData(answer, '_tag') && isOwnData(answer, ours)
 }
@@ -302,7 +302,7 @@ const isWrapped = (answer: object): boolean => {
 const isOwnData = (answer: object, key: string): boolean =>
   Object.getOwnPropertyDescriptor(answer, key)?.get === undefined && Object.hasOwn(answer, key)
 
-const fromFunction = (answer: Function): Evaluation<unknown> => {
+const fromReturnedFunction = (answer: Function): Evaluation<unknown> => {
   if (isInheritedFunction(answer)) return refused
   // `AuthError.invalid` is a failure that can be called
   return isAuthError(answer) ? E.left(answer) : fromTask(answer)
@@ -312,7 +312,7 @@ const fromFunction = (answer: Function): Evaluation<unknown> => {
 const fromTask = (task: Function): Evaluation<unknown> => {
   const yielded: unknown = Reflect.apply(task, undefined, [])
   return isThenable(yielded)
-    ? toPromise(yielded).then((late) => answerTo(() => late, eitherOnly), failed)
+    ? toPromise(yielded).then((late) => answerTo(() => late, eitherOnly), failureResult)
     : eitherOnly(yielded)
 }
 

@@ -66,7 +66,7 @@ export const schemaLike =
 
 // io-ts would keep the value in this context, and nothing reads it
 const noContext: t.Context = []
-const refused: E.Either<unknown, never> = E.left('refused by its schema')
+const refusedBySchema: E.Either<unknown, never> = E.left('refused by its schema')
 
 /** @internal How a schema or a codec decodes. What it is may not be changed afterwards. */
 export const decoderOf = <A>(where: string, schema: Schema<A>): Decode<A> => {
@@ -78,13 +78,13 @@ export const decoderOf = <A>(where: string, schema: Schema<A>): Decode<A> => {
     throw failureOf(error)._tag === 'unavailable' ? error : new Error(`${where}: the schema threw`, { cause: error })
   }
   // Safe: a Standard Schema says that its values are of this type
-  const verdict = (result: unknown) => verdictOf(result) as Decoded<A>
+  const verdict = (result: unknown) => validatedResult(result) as Decoded<A>
   return (value) => {
     try {
       const result: unknown = Reflect.apply(validate, standard, [value])
       if (!isThenable(result)) return verdict(result)
       // a result that is like a promise of another one must not hide its issues
-      if (!types.isPromise(result) && isRefusal(result)) return refused
+      if (!types.isPromise(result) && isRefusal(result)) return refusedBySchema
       return toPromise(result).then(verdict).catch(failed)
     } catch (error) {
       return failed(error)
@@ -94,7 +94,7 @@ export const decoderOf = <A>(where: string, schema: Schema<A>): Decode<A> => {
 
 const isRefusal = (result: object): boolean => 'issues' in result && result.issues !== undefined
 
-const verdictOf = (result: unknown): Decoded =>
+const validatedResult = (result: unknown): Decoded =>
   typeof result !== 'object' || result === null || isRefusal(result) || !('value' in result)
-    ? refused
+    ? refusedBySchema
     : E.right(result.value)

@@ -50,10 +50,10 @@ export const problem = (status: number, detail: string = STATUS_CODES[status] ??
   body: { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, detail },
 })
 
-const unauthorized = deepFreeze(problem(401))
-const insufficient = deepFreeze(problem(403))
-const forged = deepFreeze(problem(403, 'CSRF check Failed'))
-const notFound = deepFreeze(problem(404))
+const unauthorizedProblem = deepFreeze(problem(401))
+const forbiddenProblem = deepFreeze(problem(403))
+const forgedProblem = deepFreeze(problem(403, 'CSRF check Failed'))
+const notFoundProblem = deepFreeze(problem(404))
 
 // Strings alone: a hook may have answered other data
 const reasonOf = (error: AuthError): { readonly detail?: string; readonly code?: string } => {
@@ -150,18 +150,20 @@ export const defaultErrorMapper: (error: AuthError, request: Request) => AuthRes
     case 'invalid':
     case 'expired':
       // the caller is known; a page needs to tell it from a session that has expired
-      return error.why === 'upstream' ? withMembers(unauthorized, { why: 'upstream' }) : withReason(unauthorized, error)
+      return error.why === 'upstream'
+        ? withMembers(unauthorizedProblem, { why: 'upstream' })
+        : withReason(unauthorizedProblem, error)
     case 'insufficient':
       if (error.authentication !== undefined) {
-        return withMembers(unauthorized, { reason: 'insufficient', authentication: error.authentication })
+        return withMembers(unauthorizedProblem, { reason: 'insufficient', authentication: error.authentication })
       }
       return error.proof === undefined
-        ? withReason(insufficient, error)
-        : withMembers(insufficient, { reason: 'insufficient', proof: error.proof })
+        ? withReason(forbiddenProblem, error)
+        : withMembers(forbiddenProblem, { reason: 'insufficient', proof: error.proof })
     case 'forged':
-      return forged
+      return forgedProblem
     case 'notFound':
-      return withReason(notFound, error)
+      return withReason(notFoundProblem, error)
     case 'throttled':
       return { ...problem(429), headers: { 'Retry-After': retryAfter(error.retryAfter) } }
     case 'unavailable':
@@ -181,7 +183,9 @@ type FailureMapper<Tag> = (
 
 const mapper = is.maybe(is.hook(2))
 // Safe: it has each failure
-const checks = Object.fromEntries(Object.keys(failures).map((tag) => [tag, mapper])) as Checks<FailureMappers>
+const failureMapperChecks = Object.fromEntries(
+  Object.keys(failures).map((tag) => [tag, mapper]),
+) as Checks<FailureMappers>
 
 /**
  * Makes one mapper from a mapper for each tag. Failures with other tags go to `otherwise`. Throws a TypeError for a tag that does
@@ -195,7 +199,7 @@ const checks = Object.fromEntries(Object.keys(failures).map((tag) => [tag, mappe
  * })
  */
 export const perFailure = (mappers: FailureMappers, otherwise: ErrorMapper = defaultErrorMapper): ErrorMapper => {
-  const given = checkOptions('perFailure', mappers, checks)
+  const given = checkOptions('perFailure', mappers, failureMapperChecks)
   checkHook('perFailure(mappers, otherwise): otherwise', otherwise, 2)
   return (error, request) => {
     // Safe: the mapper of a tag gets only failures with this tag
@@ -207,11 +211,14 @@ export const perFailure = (mappers: FailureMappers, otherwise: ErrorMapper = def
 declareFactory('perFailure', perFailure)
 
 // The constant bodies, serialized once
-const serialized = new Map(
-  [unauthorized, insufficient, forged, notFound].map(({ body }) => [body, JSON.stringify(body)]),
+const serializedBodies = new Map(
+  [unauthorizedProblem, forbiddenProblem, forgedProblem, notFoundProblem].map(({ body }) => [
+    body,
+    JSON.stringify(body),
+  ]),
 )
 
-export const serialize = (body: object): string => serialized.get(body) ?? JSON.stringify(body)
+export const serialize = (body: object): string => serializedBodies.get(body) ?? JSON.stringify(body)
 
 // Of the headers of an HTTP error, only Retry-After (429) is sent, not cookies or redirects
 const retryAfterOf = (error: unknown): Pick<AuthResponse, 'headers'> => {
@@ -226,15 +233,15 @@ export const httpError = (status: number, message: string, expose = true): Error
   Object.assign(new Error(message), { status, statusCode: status, expose })
 
 // A string, because import and require are two copies of this package
-const answer = 'koa-with-auth/answered'
+const answeredMark = 'koa-with-auth/answered'
 
 /** @internal Answers a request without its operation, whatever the error mapper: a delivery that was handled before. */
 export const answered = (response: AuthResponse): Error =>
-  Object.assign(new Error('it was answered'), { [answer]: response })
+  Object.assign(new Error('it was answered'), { [answeredMark]: response })
 
 export const answeredBy = (error: unknown): AuthResponse | undefined =>
   // Safe: only `answered` writes it
-  error instanceof Error ? (ownField(error, answer) as AuthResponse | undefined) : undefined
+  error instanceof Error ? (ownField(error, answeredMark) as AuthResponse | undefined) : undefined
 
 /** The status of an HTTP error of the 4xx class, as `http-errors` and `ctx.throw` make them; otherwise `undefined`. */
 export const httpStatusOf = (error: unknown): number | undefined =>

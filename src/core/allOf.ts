@@ -113,7 +113,7 @@ const partial = AuthErrors.because(AuthErrors.invalid, 'partial')
 declareFactory('allOf', allOf)
 
 /** What an authenticator does before any object is looked up, and all of it after that. */
-interface Steps {
+interface CredentialsFirst {
   /** A Left is the failure. A Right says that the second step may begin. */
   readonly first: Authenticator<unknown>
   readonly rest: Authenticator<unknown>
@@ -126,11 +126,11 @@ const looksUp = (self: Authenticator<unknown>): boolean =>
 /** What parts of the tree said in the first step of a decision. */
 const askedAhead = new WeakMap<Attempt, Map<object, Result<unknown>>>()
 
-const inSteps = (self: Authenticator<unknown>): Steps => {
+const inSteps = (self: Authenticator<unknown>): CredentialsFirst => {
   const { description } = self
   const node = nodeOf(self)
   const members = node?._tag === 'Combined' && looksUp(self) ? node.members.map(inSteps) : []
-  const assembled = (step: keyof Steps): Authenticator<unknown> =>
+  const assembled = (step: keyof CredentialsFirst): Authenticator<unknown> =>
     node?._tag === 'Combined' && members.length > 0
       ? combined(
           members.map((member) => member[step]),

@@ -25,9 +25,9 @@ import { conditionName, functionName } from './functionName.js'
 import * as is from './checks.js'
 import { checkMember, checkHook, declareCondition, declareFactories, checkOptions, isScope } from './options.js'
 
-type Decide = (principal: never, request: Request, accepted?: ReadonlyArray<EndSource>) => unknown
+type PrincipalDecision = (principal: never, request: Request, accepted?: ReadonlyArray<EndSource>) => unknown
 
-interface Condition {
+interface PrincipalCondition {
   readonly caller: string
   /** The scopes that it demands; empty if a function decides. */
   readonly scopes: ReadonlyArray<string>
@@ -39,16 +39,16 @@ interface Condition {
   /** How the user of the token must have authenticated. Otherwise it is a 401. */
   readonly authentication?: NeededAuthentication
   /** `accepted`: what let the principal in. A function of the application is not called with it. */
-  readonly decide: Decide
+  readonly decide: PrincipalDecision
   readonly accepted?: true
 }
 
 export const scoped =
-  (condition: Condition) =>
+  (condition: PrincipalCondition) =>
   (self: Authenticator<unknown>): Authenticator<unknown> =>
     wrapping(`${condition.caller}(a)`, self, (member) => allowedOf(condition, member))
 
-const allowedOf = (condition: Condition, self: Authenticator<unknown>): Halves => {
+const allowedOf = (condition: PrincipalCondition, self: Authenticator<unknown>): Halves => {
   const { caller, scopes, decidedBy, f, by, authentication, decide, accepted } = condition
   const { description: member } = self
   checkDemanding(`${caller}(a)`, member)
@@ -64,7 +64,7 @@ const allowedOf = (condition: Condition, self: Authenticator<unknown>): Halves =
       ? AuthErrors.insufficient(all.length > 0 ? all : undefined)
       : AuthErrors.insufficientAuthentication(authentication),
   )
-  const naming = scopes.length === 0 ? asItIs : offeringScopes(scopes)
+  const naming = scopes.length === 0 ? unchangedFailure : offeringScopes(scopes)
   const failed = (error: unknown) => E.left(withChallenges(member, failureOf(error)))
   const verdict = (allowed: unknown, result: E.Right<unknown>): E.Either<AuthError, unknown> => {
     if (allowed === true) return result
@@ -93,7 +93,7 @@ const allowedOf = (condition: Condition, self: Authenticator<unknown>): Halves =
   }
 }
 
-const asItIs = <A>(result: A): A => result
+const unchangedFailure = <A>(result: A): A => result
 
 // The scopes of the Scoped nodes directly above a member, the innermost first
 const scopesAround = (description: Description): ReadonlyArray<string> =>
@@ -159,7 +159,7 @@ export function authorize<A>(
   // in a pipe, `A` is inferred from `Authenticator<A>`; a condition on a wider type keeps the type `B` of the principal
 ): <B extends A, O = unknown>(self: Authenticator<B> & Authenticator<A> & Finds<O>) => Finding<Authenticator<B>, O>
 export function authorize(
-  f: Decide,
+  f: PrincipalDecision,
   options: AuthorizeOptions = {},
 ): (self: Authenticator<unknown>) => Authenticator<unknown> {
   if (isAuthenticator(f))
@@ -213,7 +213,7 @@ export function requireScopes(
           .granted
   const demanded: ReadonlyArray<string> = [...scopes]
   const suffices = (answer: unknown): boolean => {
-    const found = scopesIn(answer)
+    const found = grantedScopes(answer)
     return demanded.every((scope) => found.has(scope))
   }
   const decidingBy =
@@ -249,7 +249,7 @@ const noScopesSaid = (): TypeError =>
     'requireScopes([...])(a): a does not say which scopes were granted; write requireScopes([...], { granted: (principal) => ... }). Only httpJwt, httpIntrospection and keys of apiKeys say it, and not after map or flatMap',
   )
 
-const scopesIn = (granted: unknown): ReadonlySet<unknown> => {
+const grantedScopes = (granted: unknown): ReadonlySet<unknown> => {
   if (granted === undefined || granted === null) return new Set()
   if (typeof granted === 'string') return new Set(granted.split(' '))
   if (Array.isArray(granted) || granted instanceof Set) return new Set(granted)

@@ -32,11 +32,11 @@ export const hook =
 export const oneOf = (...values: ReadonlyArray<string>): Check =>
   that((value) => values.includes(value as string), `must be ${values.map((one) => `'${one}'`).join(' or ')}`)
 
-const MIN_SECRET_BYTES = 32
+const MIN_KEY_BYTES = 32
 
 export const secrets = listOf(
-  (key) => (typeof key === 'string' || key instanceof Uint8Array) && Buffer.byteLength(key) >= MIN_SECRET_BYTES,
-  `must be an array of secrets, each of ${MIN_SECRET_BYTES} bytes or more`,
+  (key) => (typeof key === 'string' || key instanceof Uint8Array) && Buffer.byteLength(key) >= MIN_KEY_BYTES,
+  `must be an array of secrets, each of ${MIN_KEY_BYTES} bytes or more`,
   1,
 )
 
@@ -97,13 +97,13 @@ export const milliseconds: Check = (where, value) => {
 
 export const millisecondsOrNone = except(0, milliseconds)
 
-const DAY = 86_400_000
-const MAX_DAYS = 400
+const DAY_MS = 86_400_000
+const MAX_COOKIE_DAYS = 400
 
 /** A time that a browser keeps a cookie (RFC 6265bis: at most 400 days). */
 export const duration = that(
-  (value) => typeof value === 'number' && value >= 1 && value <= MAX_DAYS * DAY,
-  `must be a number of milliseconds, at most ${MAX_DAYS} days`,
+  (value) => typeof value === 'number' && value >= 1 && value <= MAX_COOKIE_DAYS * DAY_MS,
+  `must be a number of milliseconds, at most ${MAX_COOKIE_DAYS} days`,
 )
 
 /** A name that OpenAPI 3.1 allows for a component. */

@@ -114,12 +114,12 @@ const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/
 
 // Letters and digits only, because mail programs and URLs put line breaks, escapes and separators in
 const bareOf = (text: string): string => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
-const withoutEscapes = (text: string): string => text.replace(/=\s+|%[\da-f]{2}|=[\da-f]{2}/gi, '')
+const withoutTransferEscapes = (text: string): string => text.replace(/=\s+|%[\da-f]{2}|=[\da-f]{2}/gi, '')
 
 // The start of a long secret is enough, because a message may cut it
 const says = (text: string, secret: string): boolean => {
   const start = bareOf(secret).slice(0, 16)
-  return start !== '' && [text, withoutEscapes(text)].some((one) => bareOf(one).includes(start))
+  return start !== '' && [text, withoutTransferEscapes(text)].some((one) => bareOf(one).includes(start))
 }
 
 /** A moment by both clocks, in milliseconds. */

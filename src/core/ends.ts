@@ -63,15 +63,6 @@ export interface Ending {
   abort(reason: AuthEndedError): void
 }
 
-/** @internal The ends that wait under one name. */
-interface EndsOfName {
-  readonly name: string
-  first: End | undefined
-}
-
-/** @internal Whether an end is looked up, see `ends/LookUps.ts`. */
-type Asking = 'no' | 'hinted' | 'due' | 'now' | 'again'
-
 /** @internal One end of one credential, for one signal. It is small: a process can have a hundred thousand of them. */
 export class End {
   /** When it comes, in milliseconds since 1970; `Infinity`: not by itself. */
@@ -82,10 +73,11 @@ export class End {
   latest = Infinity
   index = -1
   /** @internal Its list, see `ends/ends.ts`. */
-  list: EndsOfName | undefined
+  list: { readonly name: string; first: End | undefined } | undefined
   next: End | undefined
   previous: End | undefined
-  asking: Asking = 'no'
+  /** @internal Whether it is looked up, see `ends/LookUps.ts`. */
+  asking: 'no' | 'hinted' | 'due' | 'now' | 'again' = 'no'
 
   constructor(at: number) {
     this.at = at

@@ -368,19 +368,20 @@ const eventNames: { readonly [C in keyof Events]: true } = {
 export type Names = Pick<Decision, 'subject' | 'actor'>
 
 /** @internal */
-export const userDigest = (application: string, user: string): string => digestOf('user', application, user)
+export const userDigest = (application: string, user: string): string => recordDigest('user', application, user)
 
 /** @internal The digest of a session. It is not the one under which stores keep it. */
-export const digestOfSession = (id: string): string => digestOf('session', id)
+export const digestOfSession = (id: string): string => recordDigest('session', id)
 
 /** @internal */
-export const keyDigest = (id: string): string => digestOf('api-key', id)
+export const keyDigest = (id: string): string => recordDigest('api-key', id)
 
 /** @internal The digest of a ceremony. It is not the one under which stores keep that it was used. */
-export const ceremonyDigest = (id: string): string => digestOf('ceremony', id)
+export const ceremonyDigest = (id: string): string => recordDigest('ceremony', id)
 
 // A JSON array, so that different parts never make the same string
-const digestOf = (...parts: ReadonlyArray<string>): string => digest(JSON.stringify(['koa-with-auth/events', ...parts]))
+const recordDigest = (...parts: ReadonlyArray<string>): string =>
+  digest(JSON.stringify(['koa-with-auth/events', ...parts]))
 
 /**
  * Whether a record says that a sign-in has ended. Sockets and streams of the sign-in must end then.
@@ -398,18 +399,11 @@ const digestOf = (...parts: ReadonlyArray<string>): string => digest(JSON.string
 export const endsSession = (record: SignedOutEvent, signIn: SessionDigest): boolean =>
   record.session === undefined ? record.user === signIn.user : record.session === signIn.session
 
-/**
- * A channel of `node:diagnostics_channel` whose messages are all of one type. Without a subscriber nothing is built.
- */
-interface EventChannel<R> extends Channel {
-  publish(record: Readonly<R>): void
-}
-
 /** @internal */
 // Safe: each has the channel of its own name
 export const channels = Object.fromEntries(
   Object.keys(eventNames).map((name) => [name, channel(`koa-with-auth:${name}`)]),
-) as unknown as { readonly [C in keyof Events]: EventChannel<Events[C]> }
+) as unknown as { readonly [C in keyof Events]: Channel & { publish(record: Readonly<Events[C]>): void } }
 
 /** @internal */
 export const { decision: decisions, 'signed-in': signedIn, 'signed-out': signedOut } = channels

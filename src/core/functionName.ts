@@ -9,7 +9,7 @@ import { digest } from '../crypto/secrets.js'
 import { that } from './checks.js'
 import { checkHook, declareFactory } from './options.js'
 
-const MAX_LENGTH = 100
+const MAX_NAME_LENGTH = 100
 
 /** What a policy file calls the functions that `seal(app, { lock })` refuses. */
 export const NOT_COMPARED = '(no name, bound, not compared)'
@@ -51,29 +51,29 @@ export const ofThisPackage = <F extends Function>(f: F): F => {
 }
 
 /** Whether the text of a function says nothing about it: a bound function, or a proxy of one. */
-const isBound = (f: Function): boolean => /^function\s*\(\)\s*\{\s*\[native code\]\s*\}$/.test(textOf(f))
+const isBound = (f: Function): boolean => /^function\s*\(\)\s*\{\s*\[native code\]\s*\}$/.test(functionText(f))
 
-const textOf = (f: Function): string => Function.prototype.toString.call(f)
+const functionText = (f: Function): string => Function.prototype.toString.call(f)
 
 /** What a policy file calls a function: the name that was given to it, or its own, and a digest of its text. */
 export const functionName = (f: Function, name = ownName(f)): string => {
   if (ownFunctions.has(f)) return name
   if (isBound(f)) return /^(?:bound(?: |$)|$)/.test(name) ? `${name} ${NOT_COMPARED}` : `${name} (bound, not compared)`
-  return `${name === '' ? 'function' : name} ${digestOf(f)}`
+  return `${name === '' ? 'function' : name} ${functionDigest(f)}`
 }
 
 /** The same for the value of an option, whose name a function without its own one has from there. */
 export const functionOf = (option: string, f: Function, name = ownName(f)): string =>
-  name === option && !isBound(f) ? digestOf(f) : functionName(f, name)
+  name === option && !isBound(f) ? functionDigest(f) : functionName(f, name)
 
 const ownName = (f: Function): string => {
   const own: unknown = f.name
   return typeof own === 'string' ? onOneLine(own) : ''
 }
 
-export const digestOf = (f: Function): string => {
-  const text = textOf(f)
-  return digest(tokensOf(text)?.join('\n') ?? text, 'hex').slice(0, 12)
+export const functionDigest = (f: Function): string => {
+  const text = functionText(f)
+  return digest(functionTokens(text)?.join('\n') ?? text, 'hex').slice(0, 12)
 }
 
 /**
@@ -81,12 +81,12 @@ export const digestOf = (f: Function): string => {
  */
 export const optionWords = (options: object): ReadonlyArray<string> =>
   Object.entries(options).flatMap(([name, value]: [string, unknown]) =>
-    value === undefined ? [] : [`${name} ${valueInWords(value)}`],
+    value === undefined ? [] : [`${name} ${optionValueInWords(value)}`],
   )
 
-const valueInWords = (value: unknown): string => {
+const optionValueInWords = (value: unknown): string => {
   if (typeof value === 'function') return functionName(value)
-  if (Array.isArray(value)) return value.map(valueInWords).join(' ')
+  if (Array.isArray(value)) return value.map(optionValueInWords).join(' ')
   return typeof value === 'object' && value !== null ? `(${optionWords(value).join(' ')})` : String(value)
 }
 
@@ -95,15 +95,15 @@ const onOneLine = (name: string): string =>
   name
     .replace(/[^\p{L}\p{N}$_.:/ #-]+/gu, '_')
     .trim()
-    .slice(0, MAX_LENGTH)
+    .slice(0, MAX_NAME_LENGTH)
 
 /** A name that an application gives a condition: one line, without signs that the policy file gives a meaning. */
 export const conditionName = that(
   (value) =>
     typeof value === 'string' &&
-    value.length <= MAX_LENGTH &&
+    value.length <= MAX_NAME_LENGTH &&
     /^[\p{L}\p{N}$_.:/#-]+(?: [\p{L}\p{N}$_.:/#-]+)*$/u.test(value),
-  `must be a name of at most ${MAX_LENGTH} letters, digits, single blanks and "$_.:/#-", such as 'admin'`,
+  `must be a name of at most ${MAX_NAME_LENGTH} letters, digits, single blanks and "$_.:/#-", such as 'admin'`,
 )
 
 // What can stand before a regular expression, other than an operator
@@ -115,7 +115,7 @@ const restricted: ReadonlySet<string> = new Set(['return', 'break', 'continue', 
 
 const blank = /[\s\ufeff]+/y
 const comment = /\/\/[^\n\r\u2028\u2029]*|\/\*[^]*?\*\//y
-const quoted = /'(?:[^'\\\n\r]|\\[^])*'|"(?:[^"\\\n\r]|\\[^])*"/y
+const quotedString = /'(?:[^'\\\n\r]|\\[^])*'|"(?:[^"\\\n\r]|\\[^])*"/y
 const word = /[\p{ID_Continue}$#@\u200c\u200d\\]+/uy
 const expression = /\/(?:[^[/\\\n\r]|\\.|\[(?:[^\]\\\n\r]|\\.)*\])+\//y
 const operator = /=>|\+\+|--|\?\.|[^]/y
@@ -129,7 +129,7 @@ const matching = (shape: RegExp, text: string, at: number): string | undefined =
  * The tokens of a function's text, without what only a formatter changes: blanks, comments, quotes, commas and semicolons at an end,
  * parentheses around one parameter; `undefined` if it cannot be told what is one, such as a regular expression behind a parenthesis.
  */
-const tokensOf = (text: string): ReadonlyArray<string> | undefined => {
+const functionTokens = (text: string): ReadonlyArray<string> | undefined => {
   const tokens: string[] = []
   let isBroken = false
   for (let at = 0; at < text.length;) {
@@ -155,7 +155,7 @@ const tokensOf = (text: string): ReadonlyArray<string> | undefined => {
 const tokenAt = (text: string, at: number, last: string): string | undefined => {
   const first = text.charAt(at)
   if (first === '`') return templateAt(text, at)
-  if (first === "'" || first === '"') return matching(quoted, text, at)
+  if (first === "'" || first === '"') return matching(quotedString, text, at)
   if (first !== '/') return matching(word, text, at) ?? matching(operator, text, at)
   // behind a value it divides; behind these it can be both
   if ([')', '}', '++', '--'].includes(last)) return undefined

@@ -9,15 +9,17 @@ export type Granted = ReadonlyArray<string> | ReadonlySet<string> | string | und
 type ScopesReader = (principal: unknown) => Granted
 
 // Another copy of this package knows the mark, too
-const mark = Symbol.for('koa-with-auth/granted')
+const grantedMark = Symbol.for('koa-with-auth/granted')
 
 /** What reads the scopes of its principals: one for each kind of principal, none if it does not say them. */
 export const readersOf = (from: object): ReadonlyArray<ScopesReader> =>
   // Safe: only `marked` writes it
-  (Reflect.get(from, mark) as ReadonlyArray<ScopesReader> | undefined) ?? []
+  (Reflect.get(from, grantedMark) as ReadonlyArray<ScopesReader> | undefined) ?? []
 
 const marked = <A extends object>(made: A, readers: ReadonlyArray<ScopesReader>): A =>
-  readers.length === 0 ? made : Object.defineProperty(made, mark, { value: [...new Set(readers)], configurable: true })
+  readers.length === 0
+    ? made
+    : Object.defineProperty(made, grantedMark, { value: [...new Set(readers)], configurable: true })
 
 /** Marks a hook, or an authenticator: `read` reads the scopes of its principals. */
 export const sayingScopes = <A extends object>(made: A, read: ScopesReader): A => marked(made, [read])

@@ -12,7 +12,7 @@ import {
   type Halves,
   type PrincipalOf,
   changed,
-  membersOf,
+  combinedMembers,
 } from './Authenticator.js'
 import {
   admitsAnonymous,
@@ -46,14 +46,14 @@ export const altW =
     const given: ReadonlyArray<Authenticator<unknown>> = [self, that()]
     for (const member of given) checkMember('alt(...)', member)
     const members = given.map((member) => fromFunction(member))
-    checkOrder('alt(...)', members)
+    checkOptionalLast('alt(...)', members)
     // Safe: one of the two lets in
     return alternatives(members) as Authenticator<A | B>
   }
 
 /** The members as one list. A list in it is taken apart, so that `alt` is associative. */
 const alternatives = (members: ReadonlyArray<Authenticator<unknown>>): Authenticator<unknown> => {
-  const all = members.flatMap((member) => membersOf(member, firstPassing))
+  const all = members.flatMap((member) => combinedMembers(member, firstPassing))
   return keepingScopes(combined(all, firstPassing), ...all)
 }
 
@@ -127,7 +127,7 @@ export function anyOf<const L extends readonly [AuthenticatorLike, ...Authentica
 ): Authenticator<PrincipalOf<L[number]>>
 export function anyOf<const L extends Readonly<Record<string, AuthenticatorLike>>>(record: L): Authenticator<Tagged<L>>
 export function anyOf(group: Group): Authenticator<unknown> {
-  const members = membersIn('anyOf', group)
+  const members = groupMembers('anyOf', group)
   const [only, ...others] = members
   return only !== undefined && others.length === 0 ? only : alternatives(members)
 }
@@ -150,12 +150,12 @@ export const authenticatorOf = (caller: string, auth: unknown, member = `${calle
 type Group = ReadonlyArray<AuthenticatorLike> | Readonly<Record<string, AuthenticatorLike>>
 
 /** The members of a group that are tried in order. Those of an object report their names when they pass. */
-const membersIn = (caller: string, group: Group): ReadonlyArray<Authenticator<unknown>> => {
+const groupMembers = (caller: string, group: Group): ReadonlyArray<Authenticator<unknown>> => {
   checkGroup(caller, group)
   const members: ReadonlyArray<Authenticator<unknown>> = isList(group)
     ? group.map((member) => fromFunction(member))
     : Object.entries(group).map(([via, member]) => tag(via, fromFunction(member)))
-  checkOrder(caller, members)
+  checkOptionalLast(caller, members)
   return members
 }
 
@@ -188,7 +188,7 @@ export function firstPresent<const L extends Readonly<Record<string, Authenticat
   record: L,
 ): Authenticator<Tagged<L>>
 export function firstPresent(group: Group): Authenticator<unknown> {
-  const members = membersIn('firstPresent', group)
+  const members = groupMembers('firstPresent', group)
   return keepingScopes(combined(members, firstSent), ...members)
 }
 
@@ -223,7 +223,7 @@ const firstSent = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
 declareFactories({ altW, anyOf, firstPresent })
 
 /** Throws a TypeError if an optional alternative is not the last one: those after it would never be asked. */
-const checkOrder = (caller: string, members: ReadonlyArray<{ readonly description: Description }>): void => {
+const checkOptionalLast = (caller: string, members: ReadonlyArray<{ readonly description: Description }>): void => {
   const at = members.slice(0, -1).findIndex(({ description }) => admitsAnonymous(description))
   if (at >= 0) {
     throw new TypeError(

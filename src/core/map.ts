@@ -51,7 +51,7 @@ import { checkMember, checkHook, declareFactories } from './options.js'
 export type Principal = object | string | number | bigint | symbol | true
 
 // A promise is truthy, whatever it resolves to
-type Settled<B> = B extends PromiseLike<unknown> ? never : unknown
+type NotAPromise<B> = B extends PromiseLike<unknown> ? never : unknown
 
 /** @internal An authenticator with other principals, or other failures. */
 export const onSuccess = (
@@ -77,10 +77,10 @@ export const onSuccess = (
  * const name = pipe(bearer, map(({ user }) => user)) // Authenticator<string>
  */
 export function map<A, B extends Principal>(
-  f: (principal: Exclude<A, undefined>) => B & Settled<B>,
+  f: (principal: Exclude<A, undefined>) => B & NotAPromise<B>,
 ): (self: Authenticator<A>) => Authenticator<B | Extract<A, undefined>>
 export function map<A, B extends Principal>(
-  f: (principal: A) => B & Settled<B>,
+  f: (principal: A) => B & NotAPromise<B>,
 ): (self: Authenticator<A>) => Authenticator<B>
 export function map(f: (principal: never) => unknown): (self: Authenticator<unknown>) => Authenticator<unknown> {
   checkHook('map(f)', f, 1)

@@ -4,7 +4,7 @@
  */
 import { ageOf, thisMoment, type Moment } from './data.js'
 
-interface Kept<V> {
+interface KeptValue<V> {
   readonly value: V
   /** Its age counts from here. */
   readonly since: Moment
@@ -12,13 +12,13 @@ interface Kept<V> {
   readonly expiresAt: number
 }
 
-export const fromNow = <V>(value: V, expiresAt = Infinity): Kept<V> => ({ value, since: thisMoment(), expiresAt })
+export const fromNow = <V>(value: V, expiresAt = Infinity): KeptValue<V> => ({ value, since: thisMoment(), expiresAt })
 
 export interface Memory<V> {
   /** The value, unless it is too old. `now`: the time of the system, for who has read it. */
   readonly get: (key: string, now?: number) => V | undefined
   /** Keeps a value as the youngest one. A value that is too old already is not kept. */
-  readonly set: (key: string, kept: Kept<V>) => void
+  readonly set: (key: string, kept: KeptValue<V>) => void
   readonly delete: (key: string) => void
   readonly isEmpty: () => boolean
   /** Drops the values for which a condition is true, and returns how many. If the condition throws, it drops all. */
@@ -35,9 +35,9 @@ interface MemoryOptions {
 
 /** Makes an empty memory. Law (spec/core/memory.law.spec.ts): it keeps what a list of all entries would keep. */
 export const memory = <V>({ size, maxAge, dropsFirst }: MemoryOptions): Memory<V> => {
-  const entries = new Map<string, Kept<V>>()
+  const entries = new Map<string, KeptValue<V>>()
   // a value that never ages is read without a clock
-  const isGood = ({ since, expiresAt }: Kept<V>, given?: number): boolean => {
+  const isGood = ({ since, expiresAt }: KeptValue<V>, given?: number): boolean => {
     if (maxAge === Infinity && expiresAt === Infinity) return true
     const now = given ?? Date.now()
     return (maxAge === Infinity || ageOf(since, now) < maxAge) && now < expiresAt

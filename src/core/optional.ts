@@ -2,9 +2,8 @@
  * `optional` and `lenient` also admit anonymous callers. Their principal is `undefined`, not an Option, which would be
  * truthy.
  *
- * `optional` refuses bad credentials, but for a session whose user is gone; `lenient` treats them as absent. Both refuse a write
- * that another site made a browser send, and a caller who is not allowed. An outage never makes a caller anonymous. A plain
- * function is never absent, so `optional` of one does not admit anonymous callers.
+ * Both refuse a write that another site made a browser send, and a caller who is not allowed. An outage never makes a caller
+ * anonymous. A plain function is never absent, so `optional` of one does not admit anonymous callers.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { showObjects, type Attempt } from './Exchange.js'

@@ -57,7 +57,7 @@ export const concludedInTime = <P, A>(
     evaluation.then(settle, (error: unknown) => settle(E.left(raised(error))))
   })
 
-const inTime = <P>(evaluation: Promise<Result<P>>, ms: number): Promise<Result<P>> =>
+const resultInTime = <P>(evaluation: Promise<Result<P>>, ms: number): Promise<Result<P>> =>
   concludedInTime(evaluation, ms, identity)
 
 /**
@@ -80,7 +80,7 @@ export const timeout = (ms: number) => {
       description: member.description,
       decide: (attempt) => {
         const evaluation = decide(attempt)
-        return evaluation instanceof Promise ? inTime(evaluation, ms) : evaluation
+        return evaluation instanceof Promise ? resultInTime(evaluation, ms) : evaluation
       },
     }
   }
@@ -106,7 +106,7 @@ export const timeout = (ms: number) => {
  */
 export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) => R) => {
   checkHook('recoverUnavailable(f)', f, 2)
-  const words = `recoverUnavailable ${isAuthenticator(f) ? namesOf(f.description) : functionName(f)}`
+  const words = `recoverUnavailable ${isAuthenticator(f) ? schemeNamesIn(f.description) : functionName(f)}`
   return <P>(self: Authenticator<P>): Authenticator<P | PrincipalFromAnswer<R>> => {
     checkMember('recoverUnavailable(f)(a)', self)
     const authenticator = fromFunction(self)
@@ -142,7 +142,7 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
 const byRecovery = evidence({ isRecovered: true })
 
 // What else lets in, if it is an authenticator itself
-const namesOf = (description: Description): string =>
+const schemeNamesIn = (description: Description): string =>
   leaves(description)
     .map((leaf) => schemeNameOf(leaf) ?? leaf.decidedBy ?? 'custom')
     .join(' or ')

@@ -50,7 +50,7 @@ const parameterName = is.like(
   "must be the name of a path parameter, without the colon, such as 'id' for /notes/:id",
 )
 
-const checks: Checks<OwnedOptions<never, unknown>> = {
+const ownedChecks: Checks<OwnedOptions<never, unknown>> = {
   param: parameterName,
   find: is.hook(3),
   allow: is.maybe(is.hook(3)),
@@ -59,7 +59,7 @@ const checks: Checks<OwnedOptions<never, unknown>> = {
 }
 
 // What the first one sees
-const none: Objects = Object.freeze(Object.create(null) as Objects)
+const noObjects: Objects = Object.freeze(Object.create(null) as Objects)
 
 /**
  * Looks up the object that a path parameter names, for a caller who is authenticated. Handlers find it in `ctx.request.objects`,
@@ -94,7 +94,7 @@ export const owned = <const N extends string, U, R, O = unknown>(
 ) => Authenticator<B> & Finds<P & { readonly [K in N]: Found<R> }>) => {
   conditionName('owned(name)', name)
   // Safe: `checkOptions` reads the options, and calls none of them
-  const given = checkOptions('owned(name, options)', options as unknown as OwnedOptions<never, unknown>, checks)
+  const given = checkOptions('owned(name, options)', options as unknown as OwnedOptions<never, unknown>, ownedChecks)
   const caller = `owned('${name}')(a)`
   const condition = (self: Authenticator<unknown>): Authenticator<unknown> =>
     wrapping(caller, self, (member) => {
@@ -105,13 +105,13 @@ export const owned = <const N extends string, U, R, O = unknown>(
   return declareCondition('owned', condition) as unknown as ReturnType<typeof owned<N, U, R, O>>
 }
 
-type Ask = (...given: readonly [unknown, unknown, Request]) => unknown
+type ObjectHook = (...given: readonly [unknown, unknown, Request]) => unknown
 
 const finding = (name: string, options: OwnedOptions<never, unknown>, self: Authenticator<unknown>): Halves => {
   const { param, refuse = 404, name: label } = options
   // Safe, both: `self` puts on the right what they take
-  const find = options.find as unknown as Ask
-  const allow = options.allow as unknown as Ask | undefined
+  const find = options.find as unknown as ObjectHook
+  const allow = options.allow as unknown as ObjectHook | undefined
   const { description: member } = self
   const authenticate = decideOf(self)
   const words = [
@@ -139,8 +139,8 @@ const finding = (name: string, options: OwnedOptions<never, unknown>, self: Auth
 interface ObjectCondition {
   readonly name: string
   readonly param: string
-  readonly find: Ask
-  readonly allow: Ask | undefined
+  readonly find: ObjectHook
+  readonly allow: ObjectHook | undefined
   readonly member: Authenticator<unknown>['description']
   readonly missing: Result<never>
   readonly forbidden: Result<never>
@@ -148,18 +148,18 @@ interface ObjectCondition {
 
 const stopped = ({ member }: ObjectCondition, error: AuthError): Result<never> => E.left(withChallenges(member, error))
 
-const raised = (self: ObjectCondition, error: unknown): Result<never> => stopped(self, failureThrown(error))
+const raisedFailure = (self: ObjectCondition, error: unknown): Result<never> => stopped(self, failureThrown(error))
 
 const lookUp = (self: ObjectCondition, attempt: Attempt, result: E.Right<unknown>): Evaluation<unknown> => {
   if (attempt.whole.notes !== undefined) attempt.whole.notes.isFound = false
-  const id = parameterOf(attempt, self.param)
+  const id = pathParameter(attempt, self.param)
   if (id === undefined) return self.missing
-  showObjects(attempt.request, objectsOf(attempt.objects, evidenceOf(result).objects) ?? none)
+  showObjects(attempt.request, objectsOf(attempt.objects, evidenceOf(result).objects) ?? noObjects)
   try {
     const found = fromLookup(self.find(id, result.right, attempt.request))
     return andThen(found, (settled) => judgeFound(self, attempt, result, settled))
   } catch (error) {
-    return raised(self, error)
+    return raisedFailure(self, error)
   }
 }
 
@@ -170,21 +170,21 @@ const judgeFound = (
   found: Result<unknown>,
 ): Evaluation<unknown> => {
   if (E.isLeft(found)) return stops(found.left) ? stopped(self, found.left) : self.missing
-  if (self.allow === undefined) return judge(self, attempt, result, found.right, true)
+  if (self.allow === undefined) return judgeAnswer(self, attempt, result, found.right, true)
   try {
     const answer = self.allow(found.right, result.right, attempt.request)
     return isThenable(answer)
       ? toPromise(answer).then(
-          (late) => judge(self, attempt, result, found.right, late),
-          (error: unknown) => raised(self, error),
+          (late) => judgeAnswer(self, attempt, result, found.right, late),
+          (error: unknown) => raisedFailure(self, error),
         )
-      : judge(self, attempt, result, found.right, answer)
+      : judgeAnswer(self, attempt, result, found.right, answer)
   } catch (error) {
-    return raised(self, error)
+    return raisedFailure(self, error)
   }
 }
 
-const judge = (
+const judgeAnswer = (
   self: ObjectCondition,
   attempt: Attempt,
   result: E.Right<unknown>,
@@ -214,7 +214,7 @@ const failureThrown = (error: unknown): AuthError => {
 }
 
 // Without a guard, those of the context count. A parameter that is optional in the path may be missing
-const parameterOf = ({ parameters, request: { ctx } }: Attempt, param: string): string | undefined => {
+const pathParameter = ({ parameters, request: { ctx } }: Attempt, param: string): string | undefined => {
   if (parameters !== undefined) return parameters[param]
   const params: unknown = ctx['params']
   if (typeof params !== 'object' || params === null) {
@@ -224,7 +224,7 @@ const parameterOf = ({ parameters, request: { ctx } }: Attempt, param: string): 
   return typeof value === 'string' ? value : undefined
 }
 
-const sentence: Check = (where, value) => {
+const reasonSentence: Check = (where, value) => {
   is.nonEmpty(where, value)
   is.like(/\S\s+\S/, "must be a sentence that says why, such as 'all members read all articles'")(where, value)
 }
@@ -249,7 +249,7 @@ export const unchecked = (
 ): (<B, P = unknown>(self: Authenticator<B> & Finds<P>) => Finding<Authenticator<B>, P>) => {
   // a group of a RegExp has a number
   if (typeof param !== 'string' || !/^\d+$/.test(param)) parameterName('unchecked(param)', param)
-  sentence('unchecked(param, reason): the reason', reason)
+  reasonSentence('unchecked(param, reason): the reason', reason)
   const condition = (self: Authenticator<unknown>): Authenticator<unknown> =>
     wrapping('unchecked(param, reason)(a)', self, (member) => ({
       description: { _tag: 'Scoped', member: member.description, scopes: [], unchecked: { param, reason } },

@@ -14,15 +14,15 @@ const FIRST_PAUSE = 1000
 const LONGEST_PAUSE = 30_000
 
 // How many in one turn at most, and for how long, in milliseconds
-const MOST = 1000
-const LONGEST = 5
+const MOST_PER_TURN = 1000
+const LONGEST_TURN = 5
 
-const ignore = (): void => {}
+const doNothing = (): void => {}
 
 /** Calls a function for each that `next` finds: now, and if they are many, in later turns of the event loop, with requests in between. */
-export const inTurns = <A>(next: () => A | undefined, f: (one: A) => void, done = ignore): void => {
-  const until = performance.now() + LONGEST
-  for (let at = 1; at <= MOST; at++) {
+export const inTurns = <A>(next: () => A | undefined, f: (one: A) => void, done = doNothing): void => {
+  const until = performance.now() + LONGEST_TURN
+  for (let at = 1; at <= MOST_PER_TURN; at++) {
     const one = next()
     if (one === undefined) return done()
     f(one)
@@ -32,10 +32,10 @@ export const inTurns = <A>(next: () => A | undefined, f: (one: A) => void, done 
 }
 
 /** What is done with an answer: why it has ended, or when it ends; `undefined` if it could not be looked up at its own time. */
-type Answered = (end: End, found: EndCause | number | undefined) => void
+type OnAnswer = (end: End, found: EndCause | number | undefined) => void
 
 // An array with a beginning that moves. A Set would be slow: those that were deleted stay in it for long
-class Queue {
+class EndQueue {
   readonly #asking: End['asking']
   #ends: End[] = []
   #first = 0
@@ -76,18 +76,18 @@ class Queue {
 }
 
 export class LookUps {
-  readonly #answered: Answered
+  readonly #answered: OnAnswer
   /** Those that a message, a loss of messages or their beginning is a reason to look up. */
-  readonly #hinted = new Queue('hinted')
+  readonly #hinted = new EndQueue('hinted')
   /** Those whose own time has come. */
-  readonly #due = new Queue('due')
+  readonly #due = new EndQueue('due')
   #running = 0
   #turn = 0
   // 0: the store answers
   #pause = 0
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(answered: Answered) {
+  constructor(answered: OnAnswer) {
     this.#answered = answered
   }
 

@@ -273,7 +273,7 @@ const eachOf = <A>(all: ReadonlyArray<A>): (() => A | undefined) => {
 
 const endsMark = Symbol.for('koa-with-auth/ends')
 // Safe: nothing else is kept under this symbol
-const everywhere = globalThis as { [endsMark]?: Ends }
+const globalWithEnds = globalThis as { [endsMark]?: Ends }
 
 /** The ends of this process, whichever copy of the package notes them. */
-export const ends = (): Ends => (everywhere[endsMark] ??= new Ends())
+export const ends = (): Ends => (globalWithEnds[endsMark] ??= new Ends())

@@ -125,8 +125,8 @@ export interface RouteMethod<S, C, P, O = unknown> {
 }
 
 // The principal that a router in a separate file expects; `unknown` if it expects none
-type Expected<C> = C extends Auth<infer P> ? P : unknown
-type Provides<P, C> = P extends Expected<C> ? unknown : never
+type ExpectedPrincipal<C> = C extends Auth<infer P> ? P : unknown
+type Provides<P, C> = P extends ExpectedPrincipal<C> ? unknown : never
 // A guard provides the expected principal, so a guarded router expects none where it is mounted
 type Provided<C> = C extends Auth<unknown> ? Omit<C, 'request'> : C
 

@@ -12,23 +12,23 @@ import { ends } from '../ends/ends.js'
 import { exchangeOfResponse, knownExchange } from '../core/Exchange.js'
 import { declareFactories } from '../core/options.js'
 
-const none: ReadonlyArray<never> = []
+const noEnds: ReadonlyArray<never> = []
 
 // Work that goes on after the response may hold a signal, and hears of the end. The process does not hold it, so this is no leak
-const held = new WeakMap<AbortSignal, Opened>()
+const held = new WeakMap<AbortSignal, EndsOfRequest>()
 const forgotten = new FinalizationRegistry<ReadonlyArray<End>>((waiting) => {
   for (const end of waiting) ends().close(end)
 })
 
-const weakly = (opened: Opened): Ending => {
+const weakly = (opened: EndsOfRequest): Ending => {
   const reference = new WeakRef(opened)
   return { abort: (reason) => reference.deref()?.abort(reason) }
 }
 
 /** What a request waits for. A signal is made only for who asks for one, because it takes more memory than all the rest. */
-class Opened {
+class EndsOfRequest {
   readonly accepted: ReadonlyArray<EndSource> | undefined
-  readonly before: Opened | undefined
+  readonly before: EndsOfRequest | undefined
   // most have one, and an array of it would take half as much again
   readonly #first: End | undefined
   readonly #others: ReadonlyArray<End>
@@ -36,15 +36,19 @@ class Opened {
   #controller: AbortController | undefined
   #stop: (() => void) | undefined
 
-  constructor(accepted: ReadonlyArray<EndSource> | undefined, waiting: ReadonlyArray<End>, before: Opened | undefined) {
+  constructor(
+    accepted: ReadonlyArray<EndSource> | undefined,
+    waiting: ReadonlyArray<End>,
+    before: EndsOfRequest | undefined,
+  ) {
     this.accepted = accepted
     this.before = before
     this.#first = waiting[0]
-    this.#others = waiting.length < 2 ? none : waiting.slice(1)
+    this.#others = waiting.length < 2 ? noEnds : waiting.slice(1)
   }
 
   get ends(): ReadonlyArray<End> {
-    return this.#first === undefined ? none : [this.#first, ...this.#others]
+    return this.#first === undefined ? noEnds : [this.#first, ...this.#others]
   }
 
   signal(isOver: boolean): AbortSignal {
@@ -93,7 +97,7 @@ class Opened {
   }
 }
 
-interface WithRequest {
+interface RequestCarrier {
   readonly request: Request
 }
 
@@ -118,7 +122,7 @@ interface WithRequest {
  *   ctx.body = await fetch('https://reports.example', { signal: authSignal(ctx) }).then((answer) => answer.text())
  * })
  */
-export const authSignal = (ctx: WithRequest): AbortSignal =>
+export const authSignal = (ctx: RequestCarrier): AbortSignal =>
   openedBy('authSignal(ctx)', ctx).signal(isClosed(ctx.request.ctx))
 
 // A response of HTTP/2 does not say it, its stream does
@@ -127,7 +131,7 @@ const isClosed = ({ res }: Context): boolean => {
   return (stream instanceof Duplex ? stream : res).destroyed
 }
 
-const openedBy = (caller: string, given: WithRequest): Opened => {
+const openedBy = (caller: string, given: RequestCarrier): EndsOfRequest => {
   const request = given?.request
   const ctx = request?.ctx
   if (ctx === undefined) throw new TypeError(`${caller}: ctx must be the context of a request`)
@@ -136,18 +140,18 @@ const openedBy = (caller: string, given: WithRequest): Opened => {
   // middleware can make another context for the same response
   const exchange = exchangeOfResponse(ctx)
   // Safe: it is written here alone
-  const before = exchange.opened as Opened | undefined
+  const before = exchange.opened as EndsOfRequest | undefined
   if (before !== undefined && before.accepted === accepted) return before
-  const opened = new Opened(accepted, endsOf(request, accepted), before)
+  const opened = new EndsOfRequest(accepted, endsOfSources(request, accepted), before)
   exchange.opened = opened
-  if (before === undefined) ctx.res.on('close', release)
+  if (before === undefined) ctx.res.on('close', releaseOnClose)
   if (isClosed(ctx)) return opened
   for (const end of opened.ends) if (opened.reason === undefined) ends().open(end, opened)
   return opened
 }
 
 /** What of a request can end: what let it in, and what a function made of it. */
-const endsOf = (
+const endsOfSources = (
   request: Request & { readonly auth?: unknown },
   accepted: ReadonlyArray<EndSource> | undefined,
 ): ReadonlyArray<End> => {
@@ -162,9 +166,9 @@ const endsOf = (
 }
 
 // One function for all responses, because a closure for each would take more than what it releases
-function release(this: OutgoingMessage): void {
+function releaseOnClose(this: OutgoingMessage): void {
   // Safe: `authSignal` alone writes it
-  const opened = knownExchange(this)?.opened as Opened | undefined
+  const opened = knownExchange(this)?.opened as EndsOfRequest | undefined
   opened?.release(this.writableEnded)
 }
 
@@ -188,7 +192,7 @@ function release(this: OutgoingMessage): void {
  *   ctx.body = untilEnd(ctx, events)
  * })
  */
-export const untilEnd = (ctx: WithRequest, source: Readable): Readable => {
+export const untilEnd = (ctx: RequestCarrier, source: Readable): Readable => {
   const opened = openedBy('untilEnd(ctx, stream)', ctx)
   if (typeof source?.pipe !== 'function' || typeof source.destroy !== 'function') {
     throw new TypeError('untilEnd(ctx, stream): stream must be a readable stream of node:stream')

@@ -59,7 +59,7 @@ export const composed = (
   // Safe: each was checked to be a function of one parameter, and its result is checked
   const all = conditions as ReadonlyArray<(a: Authenticator<unknown>) => unknown>
   const from = (first: Authenticator<unknown>) =>
-    all.reduce((before, condition, at) => resultOf(caller, condition, before, at + 2), first)
+    all.reduce((before, condition, at) => appliedCondition(caller, condition, before, at + 2), first)
   if (!Requirement.isAlso(auth)) return { auth: from(authenticatorOf(caller, auth)), options }
   Requirement.checkAlso(`${caller}(also(...))`, auth)
   const { authenticators } = auth
@@ -68,7 +68,7 @@ export const composed = (
   return { auth: { ...auth, authenticators: [...authenticators.slice(0, -1), own] }, options }
 }
 
-const fix = 'a condition is what authorize(f) or requireScopes([...]) returns; a handler goes after the guard'
+const conditionFix = 'a condition is what authorize(f) or requireScopes([...]) returns; a handler goes after the guard'
 
 const checkCondition = (caller: Caller, condition: unknown, position: number): void => {
   const where = `${caller}: argument ${position}`
@@ -80,12 +80,12 @@ const checkCondition = (caller: Caller, condition: unknown, position: number): v
   }
   // what `throttled(options)` returns is marked, too, because it is no hook
   if (typeof condition === 'function' && isCondition(condition)) return
-  checkHook(where, condition, 1, fix)
-  if (isAsync(condition)) throw new TypeError(`${where} is an async function; ${fix}`)
+  checkHook(where, condition, 1, conditionFix)
+  if (isAsync(condition)) throw new TypeError(`${where} is an async function; ${conditionFix}`)
 }
 
 // A handler in its place meets an authenticator where it expects a context. What it then throws names no place, as errors of conditions do
-const resultOf = (
+const appliedCondition = (
   caller: Caller,
   condition: (a: Authenticator<unknown>) => unknown,
   before: Authenticator<unknown>,
@@ -99,8 +99,8 @@ const resultOf = (
     const isUnclear =
       (error instanceof TypeError || error instanceof ReferenceError) && !/^[\w.]+[(:]/.test(error.message)
     if (!isUnclear) throw error
-    throw new TypeError(`${where} is no condition, or fails: ${error.message}; ${fix}`, { cause: error })
+    throw new TypeError(`${where} is no condition, or fails: ${error.message}; ${conditionFix}`, { cause: error })
   }
   if (isAuthenticator(result)) return result
-  throw new TypeError(`${where} returned ${typeName(result)}, not an authenticator; ${fix}`)
+  throw new TypeError(`${where} returned ${typeName(result)}, not an authenticator; ${conditionFix}`)
 }

@@ -16,14 +16,14 @@ export interface Gone extends Error {
 
 // The channel is one object in a process, for two copies of the package, too
 // Safe: this file alone writes the property
-const shared = channels.upstream as object as { [goneMark]?: true }
+const upstreamChannel = channels.upstream as object as { [goneMark]?: true }
 
 /** Notes that operations of this process call a provider, so that guards look at their errors. */
 export const expectGone = (): void => {
-  shared[goneMark] = true
+  upstreamChannel[goneMark] = true
 }
 
-export const isGoneExpected = (): boolean => shared[goneMark] === true
+export const isGoneExpected = (): boolean => upstreamChannel[goneMark] === true
 
 export const isGone = (error: unknown): error is Gone => error instanceof Error && goneMark in error
 
@@ -31,7 +31,7 @@ export const isGone = (error: unknown): error is Gone => error instanceof Error 
 const gone: AuthError = because(expired, 'upstream')
 
 // Answers an error once, although a hook that answers it may throw another
-const answered = new WeakSet<Context>()
+const answeredContexts = new WeakSet<Context>()
 
 /** Answers by the hook of the application, or by `refuse` with the failure. */
 export const answerGone = async (
@@ -41,8 +41,8 @@ export const answerGone = async (
   refuse: (failure: AuthError) => void | Promise<void>,
 ): Promise<void> => {
   const { onGone } = error[goneMark]
-  if (onGone === undefined || answered.has(ctx)) return refuse(gone)
-  answered.add(ctx)
+  if (onGone === undefined || answeredContexts.has(ctx)) return refuse(gone)
+  answeredContexts.add(ctx)
   try {
     await onGone(ctx, next)
   } catch (thrown) {

@@ -1,9 +1,6 @@
 /**
- * `guardApp`: guards a whole application, whatever it mounts: a GraphQL server, static files, another application. Every
- * request is decided before anything below it runs, whatever its method and target.
- *
- * Levels inside only add: a request to an operation of a guarded router must pass both, and `withAuth(null)` inside opens
- * nothing.
+ * `guardApp`: guards a whole application, whatever it mounts: a GraphQL server, static files, another application. Levels inside only
+ * add: a request to an operation of a guarded router must pass both, and `withAuth(null)` inside opens nothing.
  */
 import type Koa from 'koa'
 import type { AuthenticatorLike } from '../core/Authenticator.js'
@@ -25,14 +22,14 @@ export interface GuardAppOptions {
   readonly middleware?: ReadonlyArray<Function> | undefined
 }
 
-const checks: Checks<GuardAppOptions> = {
+const guardAppChecks: Checks<GuardAppOptions> = {
   middleware: is.maybe(
     is.listOf((f) => typeof f === 'function', 'must be an array of the functions that were passed to app.use'),
   ),
 }
 
 // What `routes()` returns has no name of use
-const nameOf = (f: Function): string => ('router' in f ? 'a router' : f.name || 'a function without a name')
+const functionLabel = (f: Function): string => ('router' in f ? 'a router' : f.name || 'a function without a name')
 
 /** Guards an application, and types the principal of what it uses later. */
 type GuardsApp<P> = <S, C>(app: Koa<S, C>) => Koa<S, C & Auth<P>>
@@ -109,7 +106,7 @@ export function guardApp<const M extends AuthenticatorLike | Members>(
 export function guardApp(given: unknown, ...rest: ReadonlyArray<unknown>): (app: Koa) => unknown {
   const { auth, options = {} } = composed('guardApp', given, rest)
   // Safe: anything but an object of these options is refused
-  const { middleware = [] } = checkOptions('guardApp(a, options)', options as GuardAppOptions, checks)
+  const { middleware = [] } = checkOptions('guardApp(a, options)', options as GuardAppOptions, guardAppChecks)
   const requirement = requirementOf('guardApp', auth)
   const authenticator = requirement._tag === 'Require' ? effective(requirement) : undefined
   if (authenticator === undefined) {
@@ -123,7 +120,7 @@ export function guardApp(given: unknown, ...rest: ReadonlyArray<unknown>): (app:
     const earlier = app.middleware.find((f) => !(upgradeMark in f) && !isGuard(f) && !middleware.includes(f))
     if (earlier !== undefined) {
       throw new TypeError(
-        `guardApp(a)(app): responses of ${nameOf(earlier)} would not be guarded; call guardApp before app.use, or list the function in { middleware }`,
+        `guardApp(a)(app): responses of ${functionLabel(earlier)} would not be guarded; call guardApp before app.use, or list the function in { middleware }`,
       )
     }
     return app.use(guard)

@@ -34,7 +34,7 @@ export interface GuardProperties extends GuardSource {
   readonly requirement: Requirement
 }
 
-export type Guarding = Function & GuardProperties
+export type GuardFunction = Function & GuardProperties
 
 export const markGuard = <F extends Function>(
   guard: F,
@@ -73,7 +73,7 @@ export const isParamHook = (f: object): boolean => 'param' in f && typeof f.para
 /** Whether a function was written by the application, and is no observer. */
 export const isWritten = (f: Function): boolean => Reflect.get(f, 'observes') !== observer.observes
 
-export const isGuard = (f: unknown): f is Guarding => typeof f === 'function' && guardMark in f
+export const isGuard = (f: unknown): f is GuardFunction => typeof f === 'function' && guardMark in f
 
 /** The function that the user wrote: the router wraps `param` hooks. */
 export const originalOf = (f: Function): Function => {
@@ -199,7 +199,7 @@ export type ReadLayer = Pick<RouterLayer, 'methods' | 'stack'> & {
 
 /** What the operations of a layer are called in messages: `GET, POST /x`, `ALL /x`, `use /x`. */
 export const labelOf = (layer: ReadLayer): string => {
-  const methods = layer.methods.length === 0 ? ['use'] : Object.keys(methodsOf(layer))
+  const methods = layer.methods.length === 0 ? ['use'] : Object.keys(operationMethods(layer))
   return `${methods.join(', ')} ${pathInWords(layer)}`
 }
 
@@ -207,7 +207,9 @@ export const labelOf = (layer: ReadLayer): string => {
 export const pathInWords = ({ path, opts }: Pick<ReadLayer, 'path' | 'opts'>): string =>
   typeof path === 'string' && opts?.pathAsRegExp === true ? `/${path}/` : String(path)
 
-export const methodsOf = ({ methods }: Pick<ReadLayer, 'methods'>): Readonly<Record<string, ReadonlyArray<string>>> => {
+export const operationMethods = ({
+  methods,
+}: Pick<ReadLayer, 'methods'>): Readonly<Record<string, ReadonlyArray<string>>> => {
   const reading = methods.includes('GET') ? ['GET', 'HEAD'] : []
   // once each, because the router adds HEAD even if it is there
   const all = [...new Set([...reading, ...methods])]
@@ -222,7 +224,7 @@ export const guardLast = 'withAuth(...) has no handler after it; write it right 
 /** Whether the guard among the functions of an operation comes last, after a function that is its handler. */
 export const isGuardLate = (functions: ReadonlyArray<unknown>): boolean =>
   isGuard(functions.at(-1)) &&
-  functions.slice(0, -1).some((f) => typeof f === 'function' && noteOf(f) === undefined && !isParamHook(f))
+  functions.slice(0, -1).some((f) => typeof f === 'function' && operationNote(f) === undefined && !isParamHook(f))
 
 /** Makes `router.use(f)` and `app.use(f)` a TypeError: both read a property of what they are given. */
 export const refuseUse = (f: object, messageOf: (caller: string) => string): void => {
@@ -251,6 +253,6 @@ export interface OperationNote {
   readonly docs?: Part | 'file' | undefined
 }
 
-export const noteOf = (f: Function): OperationNote | undefined =>
+export const operationNote = (f: Function): OperationNote | undefined =>
   // Safe: `operation` alone writes it
   Reflect.get(f, operationMark) as OperationNote | undefined

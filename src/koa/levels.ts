@@ -26,7 +26,7 @@ import {
   observed,
   onMutation,
   originalOf,
-  type Guarding,
+  type GuardFunction,
   type GuardProperties,
   type ReadLayer,
   type ThenMiddleware,
@@ -35,9 +35,9 @@ import {
   carriedPlanOf,
   planned,
   planOf,
-  write,
+  writePlan,
   type Application,
-  type Decision,
+  type LevelDecision,
   type Level,
   type Plan,
 } from './plan.js'
@@ -64,27 +64,26 @@ export const atLevel =
   (requirement: Requirement.Requirement, { name, then = [], application: begun }: LevelOptions = {}) =>
   <S, C>(router: RouterInstance<S, C>): RouterInstance<S, C> => {
     const previous = levelOf(router)
-    const from = previous?.application
-    const application = begun ?? (from && { ...from })
+    const application = begun ?? (previous?.application && { ...previous.application })
     const level: Level = { name: name ?? `router ${router.opts.prefix ?? ''}`.trimEnd(), application }
-    const mine: readonly [Decision] = [{ by: level, guard: guardFor(requirement, { levels: [level.name], then }) }]
+    const mine: readonly [LevelDecision] = [{ by: level, guard: guardFor(requirement, { levels: [level.name], then }) }]
 
     const install = (layer: Layer<S, C>, before: Plan): Plan => {
       if (isNamedByGuard(layer)) throw beforePath(layer)
+      dropStatefulFlags(layer)
       const inOrder = functionsInOrder(before, layer)
       const guarded = layer.methods.length > 0 ? underLevel(mine, inOrder) : inOrder
       refusePattern(layer, guarded.guard?.requirement)
-      return write(layer, within(guarded, application))
+      return writePlan(layer, withApplication(guarded, application))
     }
 
     // Most layers were already checked by an inner level, and share one guard
-    let unchanged: Guarding | undefined
+    let unchanged: GuardFunction | undefined
     const stack = router.stack.map((layer) => {
       const copy = copyLayer(layer)
-      dropStatefulFlags(copy)
       const plan = keptPlanOf(layer)
       const isChecked = plan.levels.length > 0 && plan === carriedPlanOf(layer)
-      if (isChecked && plan.guard === unchanged) write(copy, plan)
+      if (isChecked && plan.guard === unchanged) writePlan(copy, plan)
       else {
         const installed = install(copy, copiedOf(plan, previous, application))
         if (installed === plan && previous === undefined && application === undefined) unchanged = plan.guard
@@ -93,10 +92,7 @@ export const atLevel =
     })
     const add = (given: ReadonlyArray<unknown>): void => {
       // Safe: whatever its context, it is put into this router
-      for (const layer of given.filter(isLayer) as unknown as Layer<S, C>[]) {
-        dropStatefulFlags(layer)
-        install(layer, keptPlanOf(layer))
-      }
+      for (const layer of given.filter(isLayer) as unknown as Layer<S, C>[]) install(layer, keptPlanOf(layer))
     }
     return Object.defineProperties(copyRouter(router), {
       // not writable: no other stack can replace it
@@ -146,21 +142,21 @@ const keptAhead = ({ traced }: Plan, f: Function): Function =>
   })
 
 /** Puts an application around a layer, unless it is there. */
-const within = (plan: Plan, application: Application | undefined): Plan =>
+const withApplication = (plan: Plan, application: Application | undefined): Plan =>
   application === undefined || plan.applications.includes(application)
     ? plan
     : planned({ ...plan, applications: [application, ...plan.applications] })
 
 /** The plan with this level put outside of the decisions that it has. */
-const underLevel = (level: readonly [Decision], plan: Plan): Plan => {
-  const together = joined(level[0].guard, plan.guard)
+const underLevel = (level: readonly [LevelDecision], plan: Plan): Plan => {
+  const together = joinDecisions(level[0].guard, plan.guard)
   if (together === plan.guard) return plan
   // most plans have no other level, so they share the list
   const levels = plan.levels.length === 0 ? level : [...level, ...plan.levels]
   return planned({ ...plan, levels, guard: guardOf(together) })
 }
 
-const without = (level: Level, plan: Plan): Plan => {
+const withoutLevel = (level: Level, plan: Plan): Plan => {
   const [first, ...levels] = plan.levels
   if (first?.by !== level) return plan
   const { own, ahead, after } = plan
@@ -174,15 +170,18 @@ const without = (level: Level, plan: Plan): Plan => {
 const copiedOf = (plan: Plan, previous: Level | undefined, application: Application | undefined): Plan => {
   if (previous === undefined) return plan
   const { application: from } = previous
-  const rest = without(previous, plan)
+  const rest = withoutLevel(previous, plan)
   if (from === undefined || application === undefined) return rest
   return planned({ ...rest, applications: rest.applications.map((one) => (one === from ? application : one)) })
 }
 
-export const effectiveOf = (levels: ReadonlyArray<Decision>, own: Guarding | undefined): Guarding | undefined =>
-  guardOf(levels.reduceRight<GuardProperties | undefined>((inner, { guard }) => joined(guard, inner), own))
+export const effectiveOf = (
+  levels: ReadonlyArray<LevelDecision>,
+  own: GuardFunction | undefined,
+): GuardFunction | undefined =>
+  guardOf(levels.reduceRight<GuardProperties | undefined>((inner, { guard }) => joinDecisions(guard, inner), own))
 
-const joined = (outer: GuardProperties, inner: GuardProperties | undefined): GuardProperties | undefined => {
+const joinDecisions = (outer: GuardProperties, inner: GuardProperties | undefined): GuardProperties | undefined => {
   const decision = inner?.requirement ?? Requirement.inherit
   const requirement = Requirement.Monoid.concat(outer.requirement, decision)
   if (requirement === decision) return inner
@@ -194,7 +193,7 @@ const joined = (outer: GuardProperties, inner: GuardProperties | undefined): Gua
   }
 }
 
-const guardOf = (marked: GuardProperties | undefined): Guarding | undefined =>
+const guardOf = (marked: GuardProperties | undefined): GuardFunction | undefined =>
   marked === undefined || isGuard(marked) ? marked : guardFor(marked.requirement, marked)
 
 /** The middleware of a level, then that of a guard that adds `added` authenticators to those of the level. */
@@ -204,7 +203,7 @@ const stepsWithin = (
   added: number,
 ): ReadonlyArray<ThenMiddleware> => [...outer.map((step) => ({ ...step, above: step.above + added })), ...inner]
 
-const replaced = new WeakSet<object>()
+const replacedMethods = new WeakSet<object>()
 
 type Call = (method: Function, router: unknown, given: ReadonlyArray<unknown>) => unknown
 
@@ -215,7 +214,7 @@ const replaceIn = (prototype: object, name: string, call: Call): void => {
   const value = function (this: unknown, ...given: ReadonlyArray<unknown>): unknown {
     return call(method, this, given)
   }
-  replaced.add(value)
+  replacedMethods.add(value)
   Reflect.defineProperty(prototype, name, { value, writable: true, configurable: true, enumerable: false })
 }
 
@@ -231,9 +230,9 @@ const replaceIn = (prototype: object, name: string, call: Call): void => {
 export const refuseLateGuards = (type: unknown): void => {
   const prototype: unknown = typeof type === 'function' ? type.prototype : undefined
   if (typeof prototype !== 'object' || prototype === null || !('register' in prototype)) return
-  if (typeof prototype.register !== 'function' || replaced.has(prototype.register)) return
+  if (typeof prototype.register !== 'function' || replacedMethods.has(prototype.register)) return
   replaceIn(prototype, 'register', (register, router, [path, methods, functions, ...rest]) => {
-    checkOrder(path, methods, functions, rest[0])
+    checkGuardPlace(path, methods, functions, rest[0])
     const { length } = isRouter(router) ? router.stack : []
     const registered: unknown = Reflect.apply(register, router, [path, methods, withObservers(functions), ...rest])
     if (!isRouter(router)) return registered
@@ -253,7 +252,7 @@ export const refuseLateGuards = (type: unknown): void => {
 // A `param` hook comes between a guard and the functions that it observes, and may answer their exceptions
 const observeHooks = (router: RouterInstance, from: number): void => {
   for (const layer of router.stack.slice(from)) {
-    if (layer.stack.some(isGuard) && layer.stack.some(isParamHook)) write(layer, planOf(layer))
+    if (layer.stack.some(isGuard) && layer.stack.some(isParamHook)) writePlan(layer, planOf(layer))
   }
 }
 
@@ -273,7 +272,7 @@ const checkWhereUsed: Call = (make, router, given) => {
   return Object.defineProperty(routes, '_name', { get: check, configurable: true })
 }
 
-const checkOrder = (path: unknown, methods: unknown, functions: unknown, options: unknown): void => {
+const checkGuardPlace = (path: unknown, methods: unknown, functions: unknown, options: unknown): void => {
   if (!Array.isArray(functions) || !Array.isArray(methods) || methods.length === 0) return
   const at = functions.findIndex(isGuard)
   const guard: unknown = functions[at]

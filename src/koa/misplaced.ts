@@ -20,7 +20,7 @@ import {
 } from './layer.js'
 import { isSettings } from './settings.js'
 
-const seen = new WeakSet<object>()
+const alreadyChecked = new WeakSet<object>()
 
 /** Warns once for each application and each router if settings are mounted after all that they could hold for. */
 export const warnOfLateSettings = (ctx: Context): void => {
@@ -48,8 +48,8 @@ export const lateGuardAt = (ctx: Context): string | undefined => {
 const routerOfRequest = (ctx: Context): AnyRouter | undefined => ctx['router'] as AnyRouter | undefined
 
 const isNew = (one: object): boolean => {
-  const wasSeen = seen.has(one)
-  seen.add(one)
+  const wasSeen = alreadyChecked.has(one)
+  alreadyChecked.add(one)
   return !wasSeen
 }
 

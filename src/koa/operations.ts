@@ -8,10 +8,10 @@
 import * as Requirement from '../core/Requirement.js'
 import {
   labelOf,
-  methodsOf,
-  noteOf,
+  operationMethods,
+  operationNote,
   pathInWords,
-  type Guarding,
+  type GuardFunction,
   type OperationNote,
   type ReadLayer,
   type RouterLayer,
@@ -28,7 +28,7 @@ export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
   readonly plan: Plan
   /** The functions as they were written, in the order in which they run, without those of applications. */
   readonly functions: ReadonlyArray<Function>
-  readonly guard: Guarding | undefined
+  readonly guard: GuardFunction | undefined
   /** What the levels decided; `Inherit` if none did. */
   readonly requirement: Requirement.Requirement
   readonly levels: ReadonlyArray<string>
@@ -57,7 +57,7 @@ export const operationsOf = <L extends ReadLayer>(router: {
 }): ReadonlyArray<RoutedOperation<L>> => layersOf(router).flatMap(operationsIn)
 
 export const operationsIn = <L extends ReadLayer>(routed: RoutedLayer<L>): ReadonlyArray<RoutedOperation<L>> =>
-  Object.entries(methodsOf(routed.layer)).map(([method, methods]) => ({
+  Object.entries(operationMethods(routed.layer)).map(([method, methods]) => ({
     ...routed,
     method,
     methods,
@@ -67,7 +67,7 @@ export const operationsIn = <L extends ReadLayer>(routed: RoutedLayer<L>): Reado
 const readLayer = <L extends ReadLayer>(layer: L, index: number): RoutedLayer<L> => {
   const plan = planOf(layer)
   const { guard, after } = plan
-  const ahead = plan.guard === undefined ? [] : plan.ahead.filter((f) => noteOf(f) === undefined)
+  const ahead = plan.guard === undefined ? [] : plan.ahead.filter((f) => operationNote(f) === undefined)
   return {
     layer,
     index,
@@ -85,7 +85,7 @@ const readLayer = <L extends ReadLayer>(layer: L, index: number): RoutedLayer<L>
 
 /** The part of a docs page that an operation serves, or `file` for a file that a page loads; `undefined` if it serves none. */
 export const docsAmong = (functions: ReadonlyArray<Function>): OperationNote['docs'] =>
-  functions.flatMap((f) => noteOf(f)?.docs ?? [])[0]
+  functions.flatMap((f) => operationNote(f)?.docs ?? [])[0]
 
 interface Listable {
   readonly name: string

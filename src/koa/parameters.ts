@@ -26,15 +26,15 @@ export const checkObjects = (description: Description): void => {
 }
 
 /** Throws a TypeError if a guard that is for no route reads parameters of one. */
-export const refuseObjects = (caller: string, description: Description): void => {
+export const refuseOwnedObjects = (caller: string, description: Description): void => {
   const [object] = objectsIn(description)
   if (object === undefined) return
   throw new TypeError(
-    `${caller}: ${inWords(object)}, and not all operations have it; write withAuth(a, owned(...)) at a router or an operation`,
+    `${caller}: ${ownedInWords(object)}, and not all operations have it; write withAuth(a, owned(...)) at a router or an operation`,
   )
 }
 
-const inWords = ({ name, param }: ObjectRule): string => `owned('${name}') reads the parameter :${param}`
+const ownedInWords = ({ name, param }: ObjectRule): string => `owned('${name}') reads the parameter :${param}`
 
 /** The layers of a router whose paths match a request, `use` middleware among them. */
 export const matchedLayers = (ctx: Context): ReadonlyArray<Layer> =>
@@ -66,7 +66,9 @@ export const parameterReaderOf = (description: Description): ((ctx: Context) => 
       const at = layer === undefined ? -1 : indexIn(layer, object.param)
       if (at === -1) {
         throw withCode(
-          new Error(layer === undefined ? without(object) : `${labelOf(layer)}: ${unreadable(layer, object)}`),
+          new Error(
+            layer === undefined ? absentParameter(object) : `${labelOf(layer)}: ${unreadableParameter(layer, object)}`,
+          ),
           'ERR_GUARD_MISPLACED',
         )
       }
@@ -84,15 +86,15 @@ interface PathOf {
 }
 
 // The router's own one, of `use`, has none
-const nameOf = (parameter: unknown): unknown =>
+const keyName = (parameter: unknown): unknown =>
   typeof parameter === 'object' && parameter !== null ? Reflect.get(parameter, 'name') : undefined
 
 export const namesIn = ({ paramNames }: PathOf): ReadonlyArray<string> =>
-  [...new Set(paramNames.map(nameOf))].filter((name) => typeof name === 'string')
+  [...new Set(paramNames.map(keyName))].filter((name) => typeof name === 'string')
 
 /** The numbers of the parameters of a path that have no name: groups of a RegExp, which a handler can read all the same. */
 export const unnamedIn = (layer: ReadLayer & PathOf): ReadonlyArray<string> => {
-  const names = layer.paramNames.map(nameOf)
+  const names = layer.paramNames.map(keyName)
   // some routers do not list the groups of a RegExp; the empty alternative matches, and counts them
   const { path } = layer
   const groups =
@@ -102,17 +104,17 @@ export const unnamedIn = (layer: ReadLayer & PathOf): ReadonlyArray<string> => {
 
 // Of two with one name, the router's `params` have the last one: -1, because the object would be another one than it seems
 const indexIn = ({ paramNames }: PathOf, param: string): number => {
-  const at = paramNames.findIndex((one) => nameOf(one) === param)
-  return at === paramNames.findLastIndex((one) => nameOf(one) === param) ? at : -1
+  const at = paramNames.findIndex((one) => keyName(one) === param)
+  return at === paramNames.findLastIndex((one) => keyName(one) === param) ? at : -1
 }
 
-const unreadable = (layer: PathOf, object: ObjectRule): string =>
+const unreadableParameter = (layer: PathOf, object: ObjectRule): string =>
   namesIn(layer).includes(object.param)
-    ? `${inWords(object)}, which the path has twice, so only the last one would be read; give each its own name`
-    : without(object)
+    ? `${ownedInWords(object)}, which the path has twice, so only the last one would be read; give each its own name`
+    : absentParameter(object)
 
-const without = (object: ObjectRule): string =>
-  `${inWords(object)}, which the path does not have; write it into the path or a prefix, or guard the operation without it: withAuth(a)`
+const absentParameter = (object: ObjectRule): string =>
+  `${ownedInWords(object)}, which the path does not have; write it into the path or a prefix, or guard the operation without it: withAuth(a)`
 
 /**
  * What is wrong with an operation whose path does not have the parameters that its guard reads, or has one of them twice; `undefined`
@@ -123,7 +125,7 @@ export const missingParameter = (layer: ReadLayer & PathOf): string | undefined 
   const conditions = conditionsOf(planOf(layer).guard?.requirement)
   const object = conditions.find((one) => one.object !== undefined && indexIn(layer, one.object.param) === -1)?.object
   if (object !== undefined)
-    return `${labelOf(layer)}: ${isPattern(layer) ? ofPattern(object) : unreadable(layer, object)}`
+    return `${labelOf(layer)}: ${isPattern(layer) ? ofPattern(object) : unreadableParameter(layer, object)}`
   const known = [...namesIn(layer), ...unnamedIn(layer)]
   const other = conditions.find(({ unchecked }) => unchecked !== undefined && !known.includes(unchecked.param))
   if (other?.unchecked === undefined) return undefined
@@ -152,7 +154,7 @@ export const refusePattern = (layer: ReadLayer, requirement: Requirement | undef
 }
 
 const ofPattern = (object: ObjectRule): string =>
-  `${inWords(object)}, and the path is a RegExp, whose groups have no names; write it as a string`
+  `${ownedInWords(object)}, and the path is a RegExp, whose groups have no names; write it as a string`
 
 /** Whether the path is a RegExp, or a string of one. */
 export const isPattern = ({ path, opts }: Pick<ReadLayer, 'path' | 'opts'>): boolean =>

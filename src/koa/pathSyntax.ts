@@ -37,18 +37,18 @@ const translated = (path: string): ModernPath => {
   const parsed = parse(path)
   return {
     path: stringify(
-      new TokenData(parsed.flatMap((token) => (typeof token === 'string' ? textOf(token) : tokensOf(token)))),
+      new TokenData(parsed.flatMap((token) => (typeof token === 'string' ? textToken(token) : keyTokens(token)))),
     ),
     isExact: parsed.every((token) => typeof token === 'string' || isExact(token)),
   }
 }
 
-const textOf = (value: string): Token => ({ type: 'text', value })
-const whole = (...tokens: Token[]): Token => ({ type: 'group', tokens })
+const textToken = (value: string): Token => ({ type: 'text', value })
+const groupToken = (...tokens: Token[]): Token => ({ type: 'group', tokens })
 
 // The pattern of a parameter that was given none, and the pattern that matches anything
-const SEGMENT = String.raw`[^\/#\?]+?`
-const ANYTHING = '.*'
+const SEGMENT_PATTERN = String.raw`[^\/#\?]+?`
+const ANY_PATTERN = '.*'
 // The same after text in one segment, such as /:a-:b. It stops before that text
 const segmentBehindText = /^\(\?:\(\?!.+\)\[\^\\\/#\\\?\]\)\+\?$/
 // A character class that has no slash, once or more: digits, words, ranges
@@ -57,20 +57,21 @@ const withinSegment = /^(?:\\[dw]|\[[\w-]+\])(?:\+|\{[1-9]\d*(?:,\d*)?\})?$/
 const repeats = ({ modifier }: Key): boolean => modifier === '+' || modifier === '*'
 
 const isExact = (key: Key): boolean =>
-  key.pattern === '' || ((key.pattern === SEGMENT || key.pattern === ANYTHING) && !repeats(key))
+  key.pattern === '' || ((key.pattern === SEGMENT_PATTERN || key.pattern === ANY_PATTERN) && !repeats(key))
 
 // A group in braces has no name. An optional part becomes a group, because all groups of path-to-regexp 8 are optional
-const tokensOf = (key: Key): Token[] => {
+const keyTokens = (key: Key): Token[] => {
   const { prefix, suffix, pattern, modifier } = key
-  const tokens = [textOf(prefix), ...(pattern === '' ? [] : [parameterOf(key)]), textOf(suffix)]
+  const tokens = [textToken(prefix), ...(pattern === '' ? [] : [parameterToken(key)]), textToken(suffix)]
   const written = tokens.filter((token) => token.type !== 'text' || token.value !== '')
-  return modifier === '?' || modifier === '*' ? [whole(...written)] : written
+  return modifier === '?' || modifier === '*' ? [groupToken(...written)] : written
 }
 
-const parameterOf = (key: Key): Token => {
+const parameterToken = (key: Key): Token => {
   const name = String(key.name)
-  const isSegment = [withinSegment, segmentBehindText].some((one) => one.test(key.pattern)) || key.pattern === SEGMENT
+  const isSegment =
+    [withinSegment, segmentBehindText].some((one) => one.test(key.pattern)) || key.pattern === SEGMENT_PATTERN
   if (isSegment) return { type: repeats(key) ? 'wildcard' : 'param', name }
   // An unknown pattern may also match nothing
-  return whole({ type: 'wildcard', name })
+  return groupToken({ type: 'wildcard', name })
 }

@@ -18,7 +18,7 @@
  */
 import type { Middleware } from 'koa'
 import type { Addition } from '../core/Settings.js'
-import { isGuard, isParamHook, isWritten, observed, originalOf, type Guarding } from './layer.js'
+import { isGuard, isParamHook, isWritten, observed, originalOf, type GuardFunction } from './layer.js'
 
 const planMark = Symbol.for('koa-with-auth/plan')
 
@@ -36,41 +36,41 @@ export interface Application {
 }
 
 /** What a level decided. Its guard is made once, and is in each layer where nothing else counts. */
-export interface Decision {
+export interface LevelDecision {
   readonly by: Level
-  readonly guard: Guarding
+  readonly guard: GuardFunction
 }
 
-interface Parts {
+interface PlanParts {
   /** The applications that it belongs to, the outermost first. */
   readonly applications: ReadonlyArray<Application>
   readonly ahead: ReadonlyArray<Function>
-  readonly own: Guarding | undefined
+  readonly own: GuardFunction | undefined
   /** The levels around it that count, the outermost first. */
-  readonly levels: ReadonlyArray<Decision>
+  readonly levels: ReadonlyArray<LevelDecision>
   /** What is enforced: the levels and the operation together. */
-  readonly guard: Guarding | undefined
+  readonly guard: GuardFunction | undefined
   /** `param` hooks and handlers. */
   readonly after: ReadonlyArray<Function>
   /** The functions of tracers, by those that they replaced. */
   readonly traced: ReadonlyMap<Function, Function>
 }
 
-export interface Plan extends Parts {
+export interface Plan extends PlanParts {
   readonly functions: ReadonlyArray<Function>
 }
 
-interface ReadLayer {
+interface PlannedLayer {
   readonly stack: ReadonlyArray<Function>
   readonly [planMark]?: Plan
 }
 
-export const planned = (parts: Parts): Plan => {
+export const planned = (parts: PlanParts): Plan => {
   const { applications, ahead, own, levels, guard, after, traced } = parts
   return { applications, ahead, own, levels, guard, after, traced, functions: functionsIn(parts) }
 }
 
-const functionsIn = ({ applications, ahead, guard, after }: Parts): ReadonlyArray<Function> => {
+const functionsIn = ({ applications, ahead, guard, after }: PlanParts): ReadonlyArray<Function> => {
   // `toSpliced` makes an array of its size, and a spread one with room for more: there is one of them for each route
   const guarded = guard === undefined ? after : observed(after).toSpliced(0, 0, guard)
   const own = ahead.length === 0 ? guarded : ahead.concat(guarded)
@@ -78,18 +78,18 @@ const functionsIn = ({ applications, ahead, guard, after }: Parts): ReadonlyArra
   return [...applications.map(({ begin }) => begin), ...own, ...applications.map(({ end }) => end).reverse()]
 }
 
-const none: ReadonlyArray<never> = []
-const untraced: Parts['traced'] = new Map()
+const noFunctions: ReadonlyArray<never> = []
+const untraced: PlanParts['traced'] = new Map()
 
 /** Reads functions for the first time. The first guard among them is that of the operation. */
-const written = (functions: ReadonlyArray<Function>): Plan => {
+const planFromFunctions = (functions: ReadonlyArray<Function>): Plan => {
   const own = functions.find(isGuard)
   const at = own === undefined ? 0 : functions.indexOf(own)
   return planned({
-    applications: none,
-    ahead: at === 0 ? none : functions.slice(0, at),
+    applications: noFunctions,
+    ahead: at === 0 ? noFunctions : functions.slice(0, at),
     own,
-    levels: none,
+    levels: noFunctions,
     guard: own,
     after: writtenAfter(own === undefined ? 0 : at + 1, functions),
     traced: untraced,
@@ -103,17 +103,17 @@ const writtenAfter = (from: number, functions: ReadonlyArray<Function>): Readonl
 }
 
 /** The plan of a layer: that which it carries, with the functions that were added or replaced since. */
-export const planOf = (layer: ReadLayer): Plan => {
+export const planOf = (layer: PlannedLayer): Plan => {
   const { [planMark]: plan, stack } = layer
-  if (plan === undefined) return written(stack)
-  return isUntouched(plan, stack) ? plan : (compared(plan, stack) ?? reread(plan, stack))
+  if (plan === undefined) return planFromFunctions(stack)
+  return hasSameFunctions(plan, stack) ? plan : (compared(plan, stack) ?? reread(plan, stack))
 }
 
 /** The plan that a layer carries. `planOf` returns it as long as the functions of the layer are those of this plan. */
-export const carriedPlanOf = (layer: ReadLayer): Plan | undefined => layer[planMark]
+export const carriedPlanOf = (layer: PlannedLayer): Plan | undefined => layer[planMark]
 
 // True for most layers. They are read at each level, so nothing is allocated or called for them
-const isUntouched = ({ functions }: Plan, stack: ReadonlyArray<Function>): boolean => {
+const hasSameFunctions = ({ functions }: Plan, stack: ReadonlyArray<Function>): boolean => {
   if (stack.length !== functions.length) return false
   for (let at = 0; at < functions.length; at++) if (functions[at] !== stack[at]) return false
   return true
@@ -146,7 +146,7 @@ const compared = (plan: Plan, stack: ReadonlyArray<Function>): Plan | undefined 
 const reread = (plan: Plan, stack: ReadonlyArray<Function>): Plan => {
   const others = new Set<Function>(plan.applications.flatMap(({ begin, end }) => [begin, end]))
   const { applications } = plan
-  const read = written(stack.filter((f) => !others.has(f)))
+  const read = planFromFunctions(stack.filter((f) => !others.has(f)))
   const isSame = read.guard !== undefined && read.guard.requirement === plan.guard?.requirement
   const { own, levels, guard } = isSame ? plan : read
   return planned({ ...read, applications, own, levels, guard })
@@ -164,7 +164,7 @@ export const guardIndexIn = ({ applications, ahead, guard }: Plan): number =>
  * Gives a layer its plan, and the functions of it. They are always in a new array, because the layers of one
  * `get([path, path], ...)` share theirs, and so do copies by older routers.
  */
-export const write = (layer: { stack: unknown; [planMark]?: Plan }, plan: Plan): Plan => {
+export const writePlan = (layer: { stack: unknown; [planMark]?: Plan }, plan: Plan): Plan => {
   const { functions, traced } = plan
   layer.stack = traced.size === 0 ? [...functions] : functions.map((f) => traced.get(f) ?? f)
   layer[planMark] = plan

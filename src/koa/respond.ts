@@ -22,7 +22,7 @@ import { isThenable } from '../core/Result.js'
 import { setChallenges, type GuardHeaders } from './responseHeaders.js'
 
 /** Adds every branch to a problem, for developers: only if `explain` is set. Nothing in it comes from a credential. */
-const tried = (response: AuthResponse, error: AuthError, realm: string): AuthResponse => {
+const withBranches = (response: AuthResponse, error: AuthError, realm: string): AuthResponse => {
   const account = branchesOf(error).map((branch) => {
     const { _tag, challenge, skipped } = branch
     const offered = challenge !== undefined && { challenge: render(realm)(challenge) }
@@ -44,7 +44,7 @@ export const respondFailure = (
   const { errorMapper = defaultErrorMapper, realm, explain, timeout } = settings
   const answer = (response: unknown): void => {
     checkResponse(response)
-    write(ctx, explain && errorMapper === defaultErrorMapper ? tried(response, error, realm) : response)
+    writeProblem(ctx, explain && errorMapper === defaultErrorMapper ? withBranches(response, error, realm) : response)
     if (!hasHeader(response, 'www-authenticate')) {
       setChallenges(ctx, challengesFor(error, response.status, guardHeaders.description), realm)
     }
@@ -76,7 +76,7 @@ export const respondException = (ctx: Context, response: AuthResponse, isGuarded
 }
 
 /** Answers a request that no authenticator reads, such as with 431 if header lines may have been cut off. */
-export const respondEarly = (ctx: Context, status: number): void => write(ctx, problem(status))
+export const respondEarly = (ctx: Context, status: number): void => writeProblem(ctx, problem(status))
 
 // RFC 9110 §15.5.2: a 401 offers a challenge for every alternative; RFC 6750 §3.1: a 403 says which scope was missing
 const challengesFor = (error: AuthError, status: number, description: Description): ReadonlyArray<Challenge> => {
@@ -91,7 +91,7 @@ const challengesFor = (error: AuthError, status: number, description: Descriptio
 const hasHeader = ({ headers = {} }: AuthResponse, name: string): boolean =>
   Object.keys(headers).some((key) => key.toLowerCase() === name)
 
-const write = (ctx: Context, response: AuthResponse): void => {
+const writeProblem = (ctx: Context, response: AuthResponse): void => {
   ctx.res.removeHeader('www-authenticate')
   writeBody(ctx, response, 'application/problem+json')
 }
@@ -140,7 +140,7 @@ const untouched: ResponseSnapshot = {
 }
 
 // Koa sets a status with every body, so the body need not be checked
-const isUntouched = (response: Response): boolean =>
+const isInitialResponse = (response: Response): boolean =>
   internalsOf(response)._explicitStatus === undefined &&
   response.res.statusCode === 404 &&
   response.res.statusMessage === undefined &&
@@ -151,22 +151,22 @@ const isUntouched = (response: Response): boolean =>
  * cookie with which koa-session expires a bad signature. So the changes of a hook can be undone (A-39).
  */
 export const take = (response: Response): ResponseSnapshot => {
-  if (isUntouched(response)) return untouched
+  if (isInitialResponse(response)) return untouched
   const { statusCode, statusMessage } = response.res
   const { _body, _explicitStatus, _explicitNullBody } = internalsOf(response)
   return {
     head: { statusCode, statusMessage },
     internals: { _body, _explicitStatus, _explicitNullBody },
-    headers: copied(response.res.getHeaders()),
+    headers: copyHeaders(response.res.getHeaders()),
   }
 }
 
 // Arrays are copied, because adding a cookie changes the array in place
-const copied = (headers: OutgoingHttpHeaders): OutgoingHttpHeaders =>
+const copyHeaders = (headers: OutgoingHttpHeaders): OutgoingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? [...value] : value]))
 
 export const restore = (response: Response, before: ResponseSnapshot): void => {
-  if (before === untouched && isUntouched(response)) return
+  if (before === untouched && isInitialResponse(response)) return
   const { res } = response
   if (res.headersSent) return
   Object.assign(res, before.head)

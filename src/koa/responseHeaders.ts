@@ -8,7 +8,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Context, Request } from 'koa'
 import { render, type Challenge } from '../core/Challenge.js'
-import { challengesOf, fieldsOf, leaves, readsQuery, type Description } from '../core/Description.js'
+import { challengesOf, fieldsReadBy, leaves, readsQuery, type Description } from '../core/Description.js'
 import { exchangeOfResponse, knownExchange, type Exchange } from '../core/Exchange.js'
 
 /**
@@ -121,7 +121,7 @@ export const guardHeadersOf = (description: Description) => {
     cacheControl,
     // A key in the URL must not be passed on in Referer
     referrerPolicy: readsQuery(description) ? 'same-origin' : undefined,
-    vary: fieldsOf(description).join(', '),
+    vary: fieldsReadBy(description).join(', '),
     exposesChallenges: exposingOf(description),
     responseFields: responseFieldsOf(description),
   })
@@ -183,15 +183,15 @@ function writeCompleteHead(this: ServerResponse, status: number, message?: unkno
   const applied = appliedTo(knownExchange(this))!
   // how Node itself calls it
   if (message === undefined && headers === undefined) {
-    complete(this, status, applied)
+    completeHead(this, status, applied)
     return applied.writeHead.call(this, status)
   }
   const left = setGiven(this, [message, headers])
-  complete(this, status, applied)
+  completeHead(this, status, applied)
   return applied.writeHead.call(this, status, ...left)
 }
 
-const complete = (response: ServerResponse, status: number, { ctx, headers, realm }: Applied): void => {
+const completeHead = (response: ServerResponse, status: number, { ctx, headers, realm }: Applied): void => {
   const { description, vary, cacheControl, referrerPolicy, exposesChallenges, responseFields } = headers
   if (!response.hasHeader('cache-control')) response.setHeader('cache-control', cacheControl)
   if (referrerPolicy !== undefined && !response.hasHeader('referrer-policy')) {

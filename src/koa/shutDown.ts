@@ -1,4 +1,5 @@
 /** `shutDown`: the graceful end of a process whose server has open streams and sockets. */
+import type { Server as HttpServer } from 'node:http'
 import type { Server } from 'node:net'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
@@ -10,15 +11,10 @@ export interface ShutDownOptions {
   readonly timeout?: number | undefined
 }
 
-const TIMEOUT = 10_000
+const DEFAULT_TIMEOUT = 10_000
 
 // How often connections are closed that have become idle, in milliseconds
 const OFTEN = 100
-
-interface HttpServer {
-  readonly closeIdleConnections?: (() => void) | undefined
-  readonly closeAllConnections?: (() => void) | undefined
-}
 
 /**
  * Ends a process gracefully: takes no more connections, and aborts each signal of `authSignal` and of the guards of `/upgrades`, also those
@@ -35,8 +31,13 @@ interface HttpServer {
  * const server = createServer(new Koa().callback())
  * export const onSigterm = () => shutDown(server, { timeout: 5000 }) // process.once('SIGTERM', onSigterm)
  */
-export const shutDown = (server: Server & HttpServer, options: ShutDownOptions = {}): Promise<void> => {
-  const { timeout = TIMEOUT } = checkOptions('shutDown(server, options)', options, { timeout: is.maybe(is.positive) })
+export const shutDown = (
+  server: Server & Partial<Pick<HttpServer, 'closeIdleConnections' | 'closeAllConnections'>>,
+  options: ShutDownOptions = {},
+): Promise<void> => {
+  const { timeout = DEFAULT_TIMEOUT } = checkOptions('shutDown(server, options)', options, {
+    timeout: is.maybe(is.positive),
+  })
   return new Promise((resolve) => {
     const idle = setInterval(() => server.closeIdleConnections?.(), OFTEN)
     const done = (): void => {

@@ -18,12 +18,8 @@ export interface Upstreams {
 
 const providers: unique symbol = Symbol.for('koa-with-auth/grants')
 
-interface WithProviders {
-  [providers]?: Map<object, Upstreams>
-}
-
 /** What keeps the grants of an application, by provider; both copies of the package in a process see the same. */
-export const providersOf = (app: object & WithProviders): Map<object, Upstreams> => {
+export const providersOf = (app: { [providers]?: Map<object, Upstreams> }): Map<object, Upstreams> => {
   const made = app[providers] ?? new Map<object, Upstreams>()
   // not enumerable, because applications are printed
   Object.defineProperty(app, providers, { value: made })

@@ -26,7 +26,7 @@ import { decisions, type Names, type Decision, type DecisionBranch } from '../co
 import { type Leaf, type Description, leaves, schemeNameOf } from '../core/Description.js'
 import { alternativesOf } from '../core/Alternative.js'
 
-interface Begun {
+interface BegunDecision {
   readonly attempt: Attempt
   readonly at: number
 }
@@ -43,15 +43,15 @@ export const decisionRecorder = (authenticator: Authenticator<unknown>, levels: 
   let witness: Authenticator<unknown> | undefined
   let writeResult: WriteResult | undefined
   return {
-    begin: (ctx: Context, parameters?: PathParameters): Begun => {
+    begin: (ctx: Context, parameters?: PathParameters): BegunDecision => {
       beginRecord(ctx)
       const attempt = new Attempt(ctx.request, parameters)
       attempt.notes = { passed: [], isFound: false }
       return { attempt, at: performance.now() }
     },
-    evaluate: ({ attempt }: Begun): Evaluation<unknown> =>
+    evaluate: ({ attempt }: BegunDecision): Evaluation<unknown> =>
       (witness ??= recordingLeaves(authenticator)).evaluate(attempt.request, attempt),
-    settled: (ctx: Context, { attempt, at }: Begun, result: E.Either<AuthError, unknown>): void => {
+    settled: (ctx: Context, { attempt, at }: BegunDecision, result: E.Either<AuthError, unknown>): void => {
       const { request } = ctx
       const draft = draftOf(ctx, level, performance.now() - at)
       writeResult ??= resultWriter(authenticator.description)
@@ -61,7 +61,7 @@ export const decisionRecorder = (authenticator: Authenticator<unknown>, levels: 
       if (evidenceOf(result).isCached) draft.cached = true
       note(ctx, draft)
     },
-    refused: (ctx: Context, { at }: Begun): void => {
+    refused: (ctx: Context, { at }: BegunDecision): void => {
       const draft = draftOf(ctx, level, performance.now() - at)
       draft.outcome = 'refused'
       draft.failure = 'malformed'
@@ -78,7 +78,7 @@ export const recordPublic = (ctx: Context, levels: ReadonlyArray<string>): void 
 /** Notes that a request was answered with a status that its response does not write. */
 export const answeredWith = (response: ServerResponse, status: number): void => {
   const exchange = knownExchange(response)
-  if (exchange !== undefined) settle(exchange, status)
+  if (exchange !== undefined) settleRecord(exchange, status)
 }
 
 // `routerPath` is the pattern of the layer that runs; it can be a RegExp
@@ -127,8 +127,8 @@ const beginRecord = (ctx: Context): void => {
   const exchange = exchangeOfResponse(ctx)
   if (exchange.decision !== undefined) return
   exchange.decision = 'undecided'
-  ctx.res.on('finish', answered)
-  ctx.res.on('close', answered)
+  ctx.res.on('finish', onAnswered)
+  ctx.res.on('close', onAnswered)
 }
 
 const note = (ctx: Context, draft: Draft): void => {
@@ -136,15 +136,15 @@ const note = (ctx: Context, draft: Draft): void => {
   const progress = progressOf(exchange)
   if (progress === 'published') return
   exchange.decision = draft
-  if (progress === 'answered') settle(exchange, statusOf(ctx.res))
+  if (progress === 'answered') settleRecord(exchange, answeredStatus(ctx.res))
 }
 
-function answered(this: ServerResponse): void {
-  answeredWith(this, statusOf(this))
+function onAnswered(this: ServerResponse): void {
+  answeredWith(this, answeredStatus(this))
 }
 
 // Published when both are there: what was decided, and what was answered
-const settle = (exchange: Exchange, status: number): void => {
+const settleRecord = (exchange: Exchange, status: number): void => {
   const progress = progressOf(exchange)
   if (progress === 'undecided') exchange.decision = 'answered'
   if (typeof progress !== 'object') return
@@ -156,7 +156,7 @@ const settle = (exchange: Exchange, status: number): void => {
 // nginx's status for a client that went away before it was answered
 const CLIENT_CLOSED_REQUEST = 499
 
-const statusOf = ({ headersSent, statusCode }: ServerResponse): number =>
+const answeredStatus = ({ headersSent, statusCode }: ServerResponse): number =>
   headersSent ? statusCode : CLIENT_CLOSED_REQUEST
 
 /** A record that is not published yet, so it can be written to: one object a request. */

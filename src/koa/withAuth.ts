@@ -25,7 +25,7 @@ import {
 import { enforce, fix } from './guard.js'
 import { isApplication, isGuard, markGuard, refuseUse, type ThenMiddleware } from './layer.js'
 import { atLevel, refuseLateGuards } from './levels.js'
-import { refuseObjects } from './parameters.js'
+import { refuseOwnedObjects } from './parameters.js'
 import { checkRouter, isRouter, newRouter, shownByTrial, tooOld, type RouterInstance } from './router.js'
 
 declare global {
@@ -191,7 +191,8 @@ export const requirementOf = (
     throw new TypeError(`${written('router')}: a router is no authenticator; write withAuth(a)(router)`)
   const authenticator =
     caller === 'apiApp({ auth })' ? authenticatorOf(caller, auth, caller) : authenticatorOf(caller, auth)
-  if (caller !== 'withAuth') refuseObjects(caller === 'guardApp' ? 'guardApp(a)' : caller, authenticator.description)
+  if (caller !== 'withAuth')
+    refuseOwnedObjects(caller === 'guardApp' ? 'guardApp(a)' : caller, authenticator.description)
   return Requirement.guardedBy(authenticator)
 }
 
@@ -228,14 +229,14 @@ export const middlewareList: Check = (where, value) => {
   }
 }
 
-const checks: Checks<GuardOptions<never>> = { then: is.maybe(middlewareList) }
+const withAuthChecks: Checks<GuardOptions<never>> = { then: is.maybe(middlewareList) }
 
 const stepsOfOptions = (options: unknown): ReadonlyArray<ThenMiddleware> => {
   if (options === undefined) return []
   if (isRouter(options))
     throw new TypeError('withAuth(a, options) takes an object of options, not a router; write withAuth(a)(router)')
   // Safe: anything but an object of these options is refused
-  return stepsOf(checkOptions('withAuth(a, options)', options as GuardOptions<never>, checks).then)
+  return stepsOf(checkOptions('withAuth(a, options)', options as GuardOptions<never>, withAuthChecks).then)
 }
 
 export const stepsOf = (then: ReadonlyArray<AfterGuard<never>> = []): ReadonlyArray<ThenMiddleware> =>

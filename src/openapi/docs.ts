@@ -15,7 +15,7 @@ import { withAuth } from '../koa/withAuth.js'
 import type * as Page from './docsPage.js'
 import { documentChecks, type OpenApiOptions } from './documentOptions.js'
 import { docsOperation, withoutExtensions } from './operation.js'
-import { once, pageFiles, requireSwaggerUi } from './swaggerUi.js'
+import { loadOnce, pageFiles, requireSwaggerUi } from './swaggerUi.js'
 import type { Routed } from './routes.js'
 import { describing, isTaken } from './view.js'
 
@@ -96,7 +96,7 @@ export const addDocs = <S, C, T, D>(
   }
   // `auth: undefined` is a mistake that `withAuth` refuses. Only a missing `auth` leaves them undecided
   const guards = 'auth' in options ? [withAuth(auth as AuthenticatorLike)] : []
-  const get = (at: string, handler: Handler, serves: OperationNote['docs']): void => {
+  const get = (at: string, handler: DocsHandler, serves: OperationNote['docs']): void => {
     // Safe: a guard is middleware, and nothing here reads the router's own context
     const functions = [docsOperation(serves), ...guards, handler] as unknown as never[]
     target.get(at, ...functions)
@@ -106,18 +106,18 @@ export const addDocs = <S, C, T, D>(
   const seen = described as unknown as Parameters<typeof isTaken>[0]
   const documentPart: Part = { path: documentPath, ...(folder === undefined && { missingPage: path }) }
   const documentAt = describing(seen, documentPart, (routed) => documentAsset(routed, document))
-  const serveDocument: Handler = async (ctx, next) =>
+  const serveDocument: DocsHandler = async (ctx, next) =>
     isTaken(seen, documentPart, ctx) ? next() : serveAsset(ctx, await documentAt(ctx)(ctx), { keepCaching: true })
   get(documentPath, serveDocument, documentPart)
   if (folder === undefined) return
 
   const { title, description, servers = [] } = document
-  const page = once(async () => {
+  const page = loadOnce(async () => {
     const { pageOf, assetsIn } = await import('./docsPage.js')
     return { ...pageOf({ path, documentPath, title, description, servers }), assets: assetsIn(folder) }
   })
   const pagePart: Part = { path }
-  const servePage: Handler = async (ctx, next) => {
+  const servePage: DocsHandler = async (ctx, next) => {
     if (isTaken(seen, pagePart, ctx)) return next()
     if (ctx.path.endsWith('/')) return withoutSlash(ctx)
     const { html, fields } = await page()
@@ -125,19 +125,19 @@ export const addDocs = <S, C, T, D>(
   }
   get(path, servePage, pagePart)
   for (const [at, name] of pageFiles.entries()) {
-    const serveFile: Handler = async (ctx) => serveAsset(ctx, await (await page()).assets[at]!.load())
+    const serveFile: DocsHandler = async (ctx) => serveAsset(ctx, await (await page()).assets[at]!.load())
     get(`${path}/${name}`, serveFile, 'file')
   }
 }
 
-type Handler = (ctx: Context, next: Next) => unknown
+type DocsHandler = (ctx: Context, next: Next) => unknown
 
 // The document for a request, as an asset. Most applications never serve it, so what makes it is loaded for the first request
 const documentAsset = (
   routed: Routed<DefaultState, DefaultContext>,
   options: OpenApiOptions,
 ): ((ctx: Context) => Promise<Page.Asset>) => {
-  const loaded = once(async () => {
+  const loaded = loadOnce(async () => {
     const [{ cachedOpenApi }, { assetOf }] = await Promise.all([import('./document.js'), import('./docsPage.js')])
     return { edition: cachedOpenApi(routed, options), assetOf }
   })

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { escapeHtml } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
 import { pageScript, pageStyle } from './pageFiles.js'
-import { once, pageFiles, type PageFile } from './swaggerUi.js'
+import { loadOnce, pageFiles, type PageFile } from './swaggerUi.js'
 
 interface PageContent {
   readonly title: string
@@ -57,7 +57,7 @@ const htmlOf = ({ title, description, path, documentPath }: PageContent): string
  * The header fields of the page. They allow nothing from elsewhere, no inline script, and no frame around the page.
  * Test calls go to its own origin, and to those of the servers that the document names.
  */
-const fieldsOf = ({ servers }: PageContent): Readonly<Record<string, string>> => ({
+const pageFields = ({ servers }: PageContent): Readonly<Record<string, string>> => ({
   'Content-Security-Policy': [
     "default-src 'none'",
     "script-src 'self'",
@@ -110,12 +110,12 @@ export const assetOf = (type: string, content: Buffer | string): Asset => {
 
 export const pageOf = (content: PageContent) => ({
   html: assetOf('text/html; charset=utf-8', htmlOf(content)),
-  fields: fieldsOf(content),
+  fields: pageFields(content),
 })
 
 /** The files of the page, in the order of their list; `load` rejects while a file cannot be read. */
 export const assetsIn = (folder: string) =>
   pageFiles.map((name) => {
     const [type, content] = files[name]
-    return { name, load: once(async () => assetOf(type, content ?? (await readFile(join(folder, name))))) }
+    return { name, load: loadOnce(async () => assetOf(type, content ?? (await readFile(join(folder, name))))) }
   })

@@ -19,7 +19,7 @@ import { documentedIn, type DocumentedOperation, type Routed, type Undescribed }
 import {
   failureComponents,
   failuresOf,
-  headersOf,
+  headerParametersOf,
   sendersOf,
   requestBodyOf,
   responsesOf,
@@ -84,11 +84,11 @@ export type ApiDocument = OpenAPIV3_1.Document & {
  */
 export const openApi = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request?: Request): ApiDocument => {
   checkRouter('openApi(router, options)', router)
-  return documentOf(router, options, request)
+  return makeDocument(router, options, request)
 }
 
 /** The same for a part of a router, as a docs page shows it: its layers, and how they are tried. */
-const documentOf = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request?: Request): ApiDocument => {
+const makeDocument = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request?: Request): ApiDocument => {
   checkOptions('openApi', withoutExtensions(options), documentChecks)
   const { operations, routes, undescribed } = documentedIn(router, request)
   const resolve = resolveAmong(options.components?.parameters)
@@ -98,7 +98,7 @@ const documentOf = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request
   const webhooks: Record<string, OpenAPIV3_1.PathItemObject> = {}
   for (const operation of operations) {
     const { path, method } = operation
-    paths[path] = { ...paths[path], [method]: objectOf(operation, resolve) }
+    paths[path] = { ...paths[path], [method]: operationObject(operation, resolve) }
     for (const sender of sendersOf(operation.route.security.description)) {
       // JSON Pointer (RFC 6901 §3)
       const pointer = path.replaceAll('~', '~0').replaceAll('/', '~1')
@@ -137,7 +137,7 @@ const checkPathParameters = ({ where, described, templates }: DocumentedOperatio
   )
 }
 
-const objectOf = (
+const operationObject = (
   { route, template, method, names, hasId }: DocumentedOperation,
   resolve: Resolve,
 ): OpenAPIV3_1.OperationObject => {
@@ -155,8 +155,8 @@ const objectOf = (
   const isDeclared = ({ name }: OpenAPIV3_1.ParameterObject): boolean =>
     declared.map(resolve).some((one) => one?.in === 'header' && one.name.toLowerCase() === name.toLowerCase())
   const parameters = [
-    ...parametersOf(template.parameters, names, declared, resolve),
-    ...headersOf(description).filter((one) => !isDeclared(one)),
+    ...operationParameters(template.parameters, names, declared, resolve),
+    ...headerParametersOf(description).filter((one) => !isDeclared(one)),
   ]
   const demanded = requestBodyOf(description, method)
   return {
@@ -171,7 +171,7 @@ const objectOf = (
   }
 }
 
-type PathParameter = PathTemplate['parameters'][number]
+type TemplateParameter = PathTemplate['parameters'][number]
 type Parameter = OpenAPIV3_1.ParameterObject | OpenAPIV3_1.ReferenceObject
 
 type Resolve = (parameter: Parameter) => OpenAPIV3_1.ParameterObject | undefined
@@ -189,8 +189,8 @@ const resolveAmong =
  * All parameters of an operation, those of the path first; `names` are those that they have in the document. A declared parameter
  * adds to the one of the path that has the same name, and wins.
  */
-const parametersOf = (
-  own: ReadonlyArray<PathParameter>,
+const operationParameters = (
+  own: ReadonlyArray<TemplateParameter>,
   names: ReadonlyArray<string>,
   declared: ReadonlyArray<Parameter>,
   resolve: Resolve,
@@ -203,14 +203,14 @@ const parametersOf = (
     const name = names[at]!
     const said = declared.find((one) => inPath(one) === parameter.name)
     if (said !== undefined && '$ref' in said && name === parameter.name) return said
-    return { ...derived(parameter, said === undefined ? undefined : resolve(said)), name }
+    return { ...parameterObject(parameter, said === undefined ? undefined : resolve(said)), name }
   })
   // A path parameter that this path does not have belongs to another path of the route
   return [...ofPath, ...declared.filter((one) => inPath(one) === undefined)]
 }
 
-const derived = (
-  { name, wildcard }: PathParameter,
+const parameterObject = (
+  { name, wildcard }: TemplateParameter,
   said: OpenAPIV3_1.ParameterObject | undefined,
 ): OpenAPIV3_1.ParameterObject => ({
   name,
@@ -272,7 +272,7 @@ export const cachedOpenApi = <S, C>(
   checkOptions('cachedOpenApi', withoutExtensions(options), documentChecks)
   let last: CachedRouter<S, C> | undefined
   return (request) => {
-    const edition = isCurrent(router, last) ? last : editionOf(router)
+    const edition = isCurrentEdition(router, last) ? last : editionOf(router)
     last = edition
     const key =
       request === undefined
@@ -280,7 +280,7 @@ export const cachedOpenApi = <S, C>(
         : JSON.stringify(edition.requestDependent.map((leaf) => [schemeOf(leaf, request), leaf.alsoFor?.(request)]))
     const cached = edition.documents.get(key)
     if (cached !== undefined) return cached
-    const document = documentOf(router, options, request)
+    const document = makeDocument(router, options, request)
     const made = { document, json: JSON.stringify(document) }
     edition.documents.set(key, fromNow(made))
     return made
@@ -290,7 +290,7 @@ export const cachedOpenApi = <S, C>(
 declareFactory('openApi', openApi)
 declareFactory('cachedOpenApi', cachedOpenApi)
 
-const isCurrent = <S, C>(
+const isCurrentEdition = <S, C>(
   { stack }: Routed<S, C>,
   edition: CachedRouter<S, C> | undefined,
 ): edition is CachedRouter<S, C> =>

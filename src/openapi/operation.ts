@@ -89,7 +89,7 @@ const readOff: Check = (where, value) => {
   throw new TypeError(`${where}: it comes from the guard of the operation; write withAuth(a) after it`)
 }
 
-const checks: Checks<OperationOptions> = {
+const operationChecks: Checks<OperationOptions> = {
   tags: is.maybe(is.list),
   summary: is.maybe(is.string),
   description: is.maybe(is.string),
@@ -125,20 +125,22 @@ const checks: Checks<OperationOptions> = {
  * })
  */
 export const operation = (description: OperationOptions): Described => {
-  checkOptions('operation', withoutExtensions(description), checks)
+  checkOptions('operation', withoutExtensions(description), operationChecks)
   const { requestBody: body, responses: given, ...options } = withoutUndefined(description)
-  const requestBody = body && bodyOf(body)
+  const requestBody = body && requestBodyObject(body)
   const responses = given && responsesFrom(given)
-  return described({ options: { ...options, ...(requestBody && { requestBody }), ...(responses && { responses }) } })
+  return describingMiddleware({
+    options: { ...options, ...(requestBody && { requestBody }), ...(responses && { responses }) },
+  })
 }
 
 declareFactory('operation', operation)
 
 /** Middleware that serves a part of a docs page, or a file of it. It is not in the document. */
 export const docsOperation = (docs: OperationNote['docs']): Described =>
-  described({ options: { undocumented: true }, docs })
+  describingMiddleware({ options: { undocumented: true }, docs })
 
-const described = (note: OperationNote): Described => {
+const describingMiddleware = (note: OperationNote): Described => {
   const f = notWrapped(
     Object.assign((_ctx: unknown, next: Next) => next(), {
       [operationMark]: note,
@@ -170,7 +172,7 @@ export type DescribedOperation = Given<Omit<OperationOptions, 'requestBody' | 'r
 type JsonSchema = Readonly<Record<string, unknown>>
 
 // It describes the body, so that a docs page has a field for it. It decodes nothing: that stays with the handler
-const bodyOf = (given: Body | Schema<unknown>): Body => {
+const requestBodyObject = (given: Body | Schema<unknown>): Body => {
   const schema = schemaOf('operation({ requestBody })', given, 'input')
   // Safe: anything else is an object of OpenAPI
   if (schema === undefined) return given as Body
@@ -181,10 +183,15 @@ const bodyOf = (given: Body | Schema<unknown>): Body => {
 
 const responsesFrom = (given: NonNullable<OperationOptions['responses']>): OpenAPIV3_1.ResponsesObject =>
   Object.fromEntries(
-    Object.entries(given).flatMap(([status, one]) => (one === undefined ? [] : [[status, responseOf(status, one)]])),
+    Object.entries(given).flatMap(([status, one]) =>
+      one === undefined ? [] : [[status, responseObject(status, one)]],
+    ),
   )
 
-const responseOf = (status: string, given: ResponseGiven): OpenAPIV3_1.ResponseObject | OpenAPIV3_1.ReferenceObject => {
+const responseObject = (
+  status: string,
+  given: ResponseGiven,
+): OpenAPIV3_1.ResponseObject | OpenAPIV3_1.ReferenceObject => {
   const schema = schemaOf(`operation({ responses: { ${status} } })`, given, 'output')
   // Safe: anything else is an object of OpenAPI
   if (schema === undefined) return given as OpenAPIV3_1.ResponseObject
@@ -217,14 +224,14 @@ const fromStandard = (standard: StandardSchema['~standard'], direction: 'input' 
 }
 
 // The parts of io-ts's classes that are read, which their tag names
-interface Tagged extends t.Decoder<unknown, unknown> {
+interface TaggedCodec extends t.Decoder<unknown, unknown> {
   readonly _tag?: unknown
   readonly is?: (u: unknown) => boolean
-  readonly type?: Tagged
-  readonly types?: ReadonlyArray<Tagged>
-  readonly props?: Readonly<Record<string, Tagged>>
+  readonly type?: TaggedCodec
+  readonly types?: ReadonlyArray<TaggedCodec>
+  readonly props?: Readonly<Record<string, TaggedCodec>>
   readonly keys?: object
-  readonly codomain?: Tagged
+  readonly codomain?: TaggedCodec
   readonly value?: unknown
 }
 
@@ -238,7 +245,7 @@ const primitives: ReadonlyMap<unknown, JsonSchema> = new Map([
 ])
 
 /** The JSON Schema of a codec, by the tags of io-ts. A codec of another class accepts anything. */
-const fromCodec = (codec: Tagged): JsonSchema => {
+const fromCodec = (codec: TaggedCodec): JsonSchema => {
   const { _tag: tag, type: inner, types = [], props = {}, keys = {}, codomain, value } = codec
   switch (tag) {
     case 'LiteralType':
@@ -258,34 +265,34 @@ const fromCodec = (codec: Tagged): JsonSchema => {
       return { type: 'object', ...(codomain !== undefined && { additionalProperties: fromCodec(codomain) }) }
     case 'InterfaceType':
     case 'StrictType':
-      return objectOf(
+      return objectSchema(
         props,
         Object.keys(props).filter((name) => isRequired(props[name])),
       )
     case 'PartialType':
-      return objectOf(props, [])
+      return objectSchema(props, [])
     case 'IntersectionType':
       return { allOf: types.map(fromCodec) }
     case 'UnionType':
-      return anyOf(types.filter((one) => one._tag !== 'UndefinedType').map(fromCodec))
+      return anyOfSchemas(types.filter((one) => one._tag !== 'UndefinedType').map(fromCodec))
     default:
       return primitives.get(tag) ?? {}
   }
 }
 
-const anyOf = (members: ReadonlyArray<JsonSchema>): JsonSchema => {
+const anyOfSchemas = (members: ReadonlyArray<JsonSchema>): JsonSchema => {
   const [only = {}, ...others] = members
   return others.length === 0 ? only : { anyOf: members }
 }
 
-const objectOf = (props: Readonly<Record<string, Tagged>>, required: ReadonlyArray<string>): JsonSchema => ({
+const objectSchema = (props: Readonly<Record<string, TaggedCodec>>, required: ReadonlyArray<string>): JsonSchema => ({
   type: 'object',
   properties: Object.fromEntries(Object.entries(props).map(([name, one]) => [name, fromCodec(one)])),
   ...(required.length > 0 && { required }),
 })
 
 // `t.type` lets a property be left out whose codec accepts undefined
-const isRequired = (codec: Tagged | undefined): boolean => {
+const isRequired = (codec: TaggedCodec | undefined): boolean => {
   const { _tag: tag, type: inner, types = [] } = codec ?? {}
   if (tag === 'UnionType') return types.every(isRequired)
   if (tag === 'RefinementType' || tag === 'ReadonlyType') return isRequired(inner)

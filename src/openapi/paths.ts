@@ -3,9 +3,9 @@ import * as E from 'fp-ts/lib/Either.js'
 import { parse, type Key, type Text, type Token } from 'path-to-regexp'
 
 /** The methods that a Path Item Object has fields for (OpenAPI 3.1, Path Item Object), in its order. */
-export const listed = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const
+export const pathItemMethods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const
 
-export type ListedMethod = (typeof listed)[number]
+export type ListedMethod = (typeof pathItemMethods)[number]
 
 /** A path as OpenAPI writes it. It comes from a router's pattern: `/pets{/:id}` becomes `/pets/{id}` and `/pets`. */
 export interface PathTemplate {
@@ -15,10 +15,10 @@ export interface PathTemplate {
   readonly outline: string
   /** The outline, and which parameters are wildcards: patterns of the same shape match the same URLs. */
   readonly shape: string
-  readonly parameters: ReadonlyArray<PathParameter>
+  readonly parameters: ReadonlyArray<PathTemplateParameter>
 }
 
-interface PathParameter {
+interface PathTemplateParameter {
   readonly name: string
   /** Whether it matches several segments. */
   readonly wildcard: boolean
@@ -74,8 +74,8 @@ const templateOf = (pieces: ReadonlyArray<Piece>): E.Either<string, PathTemplate
 
 // 3.1, Paths Object: a name is unique in a path. The router allows a mounted path to repeat a name
 // (/users/:id/pets/:id), and gives a handler the last one, so that one keeps its name
-const templateParametersOf = (keys: ReadonlyArray<Key>): ReadonlyArray<PathParameter> =>
-  keys.reduceRight<ReadonlyArray<PathParameter>>((rest, { name: given, type }) => {
+const templateParametersOf = (keys: ReadonlyArray<Key>): ReadonlyArray<PathTemplateParameter> =>
+  keys.reduceRight<ReadonlyArray<PathTemplateParameter>>((rest, { name: given, type }) => {
     const name = given.replaceAll(/[{}/?#]/g, '_')
     return [{ name: unused(name, new Set(rest.map((one) => one.name))), wildcard: type === 'wildcard' }, ...rest]
   }, [])

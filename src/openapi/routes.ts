@@ -8,10 +8,10 @@ import type { OpenAPIV3_1 } from 'openapi-types'
 import { inherit, type Requirement } from '../core/Requirement.js'
 import type { Layer } from '../koa/router.js'
 import { layersOf, type RoutedLayer } from '../koa/operations.js'
-import { noteOf, type ReadLayer } from '../koa/layer.js'
+import { operationNote, type ReadLayer } from '../koa/layer.js'
 import { modernPath } from '../koa/pathSyntax.js'
 import type { DescribedOperation } from './operation.js'
-import { listed, templatesOf, type ListedMethod, type PathTemplate } from './paths.js'
+import { pathItemMethods, templatesOf, type ListedMethod, type PathTemplate } from './paths.js'
 import { securityOf, type Security } from './security.js'
 
 export interface Routed<S, C> {
@@ -21,7 +21,7 @@ export interface Routed<S, C> {
   readonly opts?: { readonly exclusive?: boolean | 'specificity' | undefined }
 }
 
-interface Route {
+interface DescribedRoute {
   /** `GET /pets/:id`, for messages. */
   readonly where: string
   readonly described: DescribedOperation
@@ -30,7 +30,7 @@ interface Route {
 }
 
 interface RouteOperation {
-  readonly route: Route
+  readonly route: DescribedRoute
   readonly template: PathTemplate
   readonly method: ListedMethod
 }
@@ -46,7 +46,7 @@ export interface Undescribed {
 }
 
 interface UndescribedPart {
-  readonly route: Route
+  readonly route: DescribedRoute
   readonly entry: Undescribed
 }
 
@@ -55,7 +55,7 @@ const readOne = (
   securityAfter: (requirement: Requirement) => Security,
 ) => {
   const { methods, path } = layer
-  const { listed, others } = methodsOf(methods)
+  const { listed, others } = listedMethods(methods)
   const called = [...listed.map((method) => method.toUpperCase()), ...others]
   const described = descriptionAmong(functions, where)
   if (described.undocumented === true) return []
@@ -65,7 +65,7 @@ const readOne = (
   const written = templates.flatMap((template) => (E.isRight(template) ? [template.right] : []))
   // a guard that comes after its handler guards nothing
   const security = securityAfter(isAfterItsHandler ? inherit : requirement)
-  const route: Route = { where, described, security, templates: written }
+  const route: DescribedRoute = { where, described, security, templates: written }
   const reasons = new Set(templates.flatMap((template) => (E.isLeft(template) ? [template.left] : [])))
   const undescribed = [
     ...[...reasons].map((reason) => undescribedPart(route, path, called, reason)),
@@ -82,14 +82,14 @@ const readOne = (
  * two.
  */
 const descriptionAmong = (functions: ReadonlyArray<Function>, where: string): DescribedOperation => {
-  const [note, second] = functions.flatMap((f) => noteOf(f) ?? [])
+  const [note, second] = functions.flatMap((f) => operationNote(f) ?? [])
   if (second !== undefined) throw new TypeError(`${where}: operation({ ... }) is in it twice; remove one`)
   // Safe: `described` alone writes it
   return (note?.options ?? {}) as DescribedOperation
 }
 
 const undescribedPart = (
-  route: Route,
+  route: DescribedRoute,
   path: string | RegExp,
   methods: ReadonlyArray<string>,
   reason: string,
@@ -107,7 +107,7 @@ const undescribedPart = (
 }
 
 /** An operation in its place. A document has one for each path template and method. */
-interface Placed extends RouteOperation {
+interface PlacedOperation extends RouteOperation {
   readonly path: string
   /** The names of the path's parameters in the document. */
   readonly names: ReadonlyArray<string>
@@ -119,8 +119,8 @@ interface Placed extends RouteOperation {
  */
 const placesOf = (operations: ReadonlyArray<RouteOperation>, lastAnswers: boolean) => {
   // OpenAPI 3.1, Paths Object: templates that differ only in names are one path. The first gives the names
-  const paths = new Map<string, Pick<Placed, 'path' | 'names'>>()
-  const placedByKey = new Map<string, Placed>()
+  const paths = new Map<string, Pick<PlacedOperation, 'path' | 'names'>>()
+  const placedByKey = new Map<string, PlacedOperation>()
   const shadowed: UndescribedPart[] = []
   for (const operation of operations) {
     const { outline, path, parameters } = operation.template
@@ -143,8 +143,8 @@ const placesOf = (operations: ReadonlyArray<RouteOperation>, lastAnswers: boolea
  * The operations that keep their `operationId`: for a route that has several operations, the first. Throws a TypeError if
  * two routes have the same one.
  */
-const idsAmong = (placed: ReadonlyArray<Placed>): ReadonlySet<Placed> => {
-  const holders = new Map<string, Placed>()
+const idsAmong = (placed: ReadonlyArray<PlacedOperation>): ReadonlySet<PlacedOperation> => {
+  const holders = new Map<string, PlacedOperation>()
   for (const operation of placed) {
     const { described, where } = operation.route
     if (described.operationId === undefined) continue
@@ -159,7 +159,7 @@ const idsAmong = (placed: ReadonlyArray<Placed>): ReadonlySet<Placed> => {
   return new Set(holders.values())
 }
 
-export interface DocumentedOperation extends Placed {
+export interface DocumentedOperation extends PlacedOperation {
   readonly hasId: boolean
 }
 
@@ -188,10 +188,10 @@ export const documentedIn = <S, C>(router: Routed<S, C>, request?: Request) => {
 }
 
 /** The methods that OpenAPI has fields for, and the others. The HEAD that the router adds to every GET is left out. */
-const methodsOf = (methods: ReadonlyArray<string>) => {
+const listedMethods = (methods: ReadonlyArray<string>) => {
   const times = (method: string): number => methods.filter((one) => one === method).length
   const own = new Set(times('HEAD') > times('GET') ? methods : methods.filter((one) => one !== 'HEAD'))
   // Safe: which of them it is does not matter to `includes`
-  const others = [...own].filter((method) => !(listed as ReadonlyArray<string>).includes(method.toLowerCase()))
-  return { listed: listed.filter((method) => own.has(method.toUpperCase())), others }
+  const others = [...own].filter((method) => !(pathItemMethods as ReadonlyArray<string>).includes(method.toLowerCase()))
+  return { listed: pathItemMethods.filter((method) => own.has(method.toUpperCase())), others }
 }

@@ -85,7 +85,7 @@ const remarkOf = (description: Description): string | undefined => {
 }
 
 const formRemarksOf = (description: Description): ReadonlyArray<string> => {
-  const { forms, isInEach } = formsOf(description)
+  const { forms, isInEach } = formFields(description)
   const [first] = forms
   if (first === undefined) return []
   return isInEach && forms.length === 1
@@ -105,13 +105,14 @@ export const securityOf = (requirement: Requirement, request?: Request): Securit
     .flatMap(({ demands }) => withDiscovery(demands, request))
     .map((demands) => ({
       anonymous: demands.length === 0,
-      members: namedIn(demands, request),
+      members: schemeMembers(demands, request),
     }))
   // Alternatives of plain functions must not become `{}`, which means that anonymous callers pass
   const listed = alternatives.filter(({ anonymous, members }) => anonymous || members.length > 0)
   return {
     description,
-    requirements: listed.length === 0 ? undefined : distinct(listed.map(({ members }) => requirementOf(members))),
+    requirements:
+      listed.length === 0 ? undefined : distinctRequirements(listed.map(({ members }) => requirementObject(members))),
     schemes: listed.flatMap(({ members }) => members),
     remark: remarkOf(description),
   }
@@ -140,7 +141,7 @@ interface Member extends NamedScheme {
   readonly scopes: ReadonlyArray<string>
 }
 
-const namedIn = (demands: ReadonlyArray<CredentialDemand>, request: Request | undefined): ReadonlyArray<Member> =>
+const schemeMembers = (demands: ReadonlyArray<CredentialDemand>, request: Request | undefined): ReadonlyArray<Member> =>
   demands.flatMap(({ leaf, scopes }) => {
     const scheme = schemeOf(leaf, request)
     const name = schemeNameOf(leaf, request)
@@ -148,7 +149,7 @@ const namedIn = (demands: ReadonlyArray<CredentialDemand>, request: Request | un
   })
 
 // If one scheme is demanded twice, all its scopes are listed
-const requirementOf = (members: ReadonlyArray<Member>): OpenAPIV3_1.SecurityRequirementObject =>
+const requirementObject = (members: ReadonlyArray<Member>): OpenAPIV3_1.SecurityRequirementObject =>
   Object.fromEntries(
     members.map(({ name }) => [
       name,
@@ -156,7 +157,7 @@ const requirementOf = (members: ReadonlyArray<Member>): OpenAPIV3_1.SecurityRequ
     ]),
   )
 
-const distinct = (
+const distinctRequirements = (
   requirements: ReadonlyArray<OpenAPIV3_1.SecurityRequirementObject>,
 ): OpenAPIV3_1.SecurityRequirementObject[] => {
   const contentOf = (requirement: object): string =>
@@ -197,7 +198,7 @@ const clash = ({ name, where }: SchemeUse, other: SchemeUse): TypeError =>
   )
 
 /** The fields of each alternative that demands some, each once, and whether each alternative does. */
-const formsOf = (description: Description) => {
+const formFields = (description: Description) => {
   const all = alternativesOf(description).map(({ demands }) => [
     ...new Set(demands.flatMap(({ leaf }) => leaf.fields ?? [])),
   ])
@@ -230,7 +231,7 @@ export const requestBodyOf = (
   method: ListedMethod,
 ): OpenAPIV3_1.RequestBodyObject | undefined => {
   if (description === undefined || !/^(?:post|put|patch)$/.test(method)) return undefined
-  const { forms, isInEach } = formsOf(description)
+  const { forms, isInEach } = formFields(description)
   const [first, ...others] = forms.map(formSchema)
   if (first === undefined) return undefined
   const schema = () => structuredClone(others.length === 0 ? first : { anyOf: [first, ...others] })
@@ -244,7 +245,9 @@ export const requestBodyOf = (
  * The header fields that an operation's guard reads beside those of its schemes, such as the time of a webhook. One that each
  * alternative reads is required.
  */
-export const headersOf = (description: Description | undefined): ReadonlyArray<OpenAPIV3_1.ParameterObject> => {
+export const headerParametersOf = (
+  description: Description | undefined,
+): ReadonlyArray<OpenAPIV3_1.ParameterObject> => {
   if (description === undefined) return []
   const each = alternativesOf(description).map(({ demands }) => demands.flatMap(({ leaf }) => leaf.headers ?? []))
   return [...new Set(each.flat())].map((name) => ({
@@ -267,17 +270,17 @@ const headers = {
   'Retry-After': { description: 'Seconds to wait (RFC 9110 §10.2.3)', schema: { type: 'integer', minimum: 0 } },
 } satisfies Record<string, OpenAPIV3_1.HeaderObject>
 
-type FieldName = keyof typeof headers
+type HeaderName = keyof typeof headers
 
 const pathToHeader = (name: string): string => `#/components/headers/${name}`
 
-const withHeader = (name: FieldName) => ({ headers: { [name]: { $ref: pathToHeader(name) } } })
+const withHeaderReference = (name: HeaderName) => ({ headers: { [name]: { $ref: pathToHeader(name) } } })
 
-const problem = (status: number, description: string, header?: FieldName): OpenAPIV3_1.ResponseObject => {
+const problemResponse = (status: number, description: string, header?: HeaderName): OpenAPIV3_1.ResponseObject => {
   const title = STATUS_CODES[status]
   return {
     description,
-    ...(header !== undefined && withHeader(header)),
+    ...(header !== undefined && withHeaderReference(header)),
     content: {
       'application/problem+json': {
         schema: { $ref: '#/components/schemas/Problem' },
@@ -287,20 +290,20 @@ const problem = (status: number, description: string, header?: FieldName): OpenA
   }
 }
 
-const failures = {
-  401: problem(401, 'Not authenticated: no credentials, or no valid ones', 'WWW-Authenticate'),
-  403: problem(403, 'Authenticated, but not allowed, or sent by another site'),
-  404: problem(404, 'There is no such object, or it is not for the caller'),
-  429: problem(429, 'Too many guesses were made; no hook was called', 'Retry-After'),
-  503: problem(503, 'The caller cannot be authenticated now', 'Retry-After'),
+const guardResponses = {
+  401: problemResponse(401, 'Not authenticated: no credentials, or no valid ones', 'WWW-Authenticate'),
+  403: problemResponse(403, 'Authenticated, but not allowed, or sent by another site'),
+  404: problemResponse(404, 'There is no such object, or it is not for the caller'),
+  429: problemResponse(429, 'Too many guesses were made; no hook was called', 'Retry-After'),
+  503: problemResponse(503, 'The caller cannot be authenticated now', 'Retry-After'),
 }
 
-type FailureStatus = keyof typeof failures
+type FailureStatus = keyof typeof guardResponses
 
 // `NotFound`
-const nameOf = (status: string | number): string => String(STATUS_CODES[status]).replaceAll(' ', '')
+const responseName = (status: string | number): string => String(STATUS_CODES[status]).replaceAll(' ', '')
 
-const pathToResponse = (status: string | number): string => `#/components/responses/${nameOf(status)}`
+const pathToResponse = (status: string | number): string => `#/components/responses/${responseName(status)}`
 
 type Responses = OpenAPIV3_1.ResponsesObject
 
@@ -348,7 +351,7 @@ export const responsesOf = (own: Responses | undefined, failures: ReadonlyArray<
     const response = responses[status]
     if (response === undefined) responses[status] = { $ref: pathToResponse(status) }
     else if (status === 401 && !('$ref' in response) && response.headers === undefined) {
-      responses[status] = { ...response, ...withHeader('WWW-Authenticate') }
+      responses[status] = { ...response, ...withHeaderReference('WWW-Authenticate') }
     }
   }
   return responses
@@ -369,7 +372,7 @@ const Problem = {
 
 /** The components that these operations' responses refer to, and no others. They are copies for the caller. */
 export const failureComponents = (operations: ReadonlyArray<Responses>): OpenAPIV3_1.ComponentsObject => {
-  const used = Object.entries(failures).filter(([status]) =>
+  const used = Object.entries(guardResponses).filter(([status]) =>
     operations.some((own) => refersTo(own[status], pathToResponse(status))),
   )
   const own401s = operations.map((own) => own[401])
@@ -382,7 +385,7 @@ export const failureComponents = (operations: ReadonlyArray<Responses>): OpenAPI
   return structuredClone({
     // Safe: it is only data, and the copy is not readonly
     ...(used.length > 0 && { schemas: { Problem: Problem as unknown as OpenAPIV3_1.SchemaObject } }),
-    ...(used.length > 0 && { responses: Object.fromEntries(used.map(([status, one]) => [nameOf(status), one])) }),
+    ...(used.length > 0 && { responses: Object.fromEntries(used.map(([status, one]) => [responseName(status), one])) }),
     headers: Object.fromEntries(written),
   })
 }

@@ -37,7 +37,7 @@ export const requireSwaggerUi = (where: string, from?: string | URL): string => 
 }
 
 /** Loads at the first call and keeps it. What fails now is tried again. */
-export const once = <A>(load: () => Promise<A>): (() => Promise<A>) => {
+export const loadOnce = <A>(load: () => Promise<A>): (() => Promise<A>) => {
   let loading: Promise<A> | undefined
   return () => {
     loading ??= load().catch((error: unknown) => {

@@ -57,7 +57,7 @@ export const describing = <A>(
 ): ((ctx: Context) => A) => {
   const made = new WeakMap<MountedRouter, Map<object | string, A>>()
   return (ctx) => {
-    const mount = mountOf(ctx)
+    const mount = requestMount(ctx)
     const layer = own.stack.find(isPartOf(part))
     const router = layer === undefined ? own : mount.router
     const base = layer === undefined ? '' : baseOf(mount.layerPath, String(layer.path), own.opts.prefix ?? '')
@@ -99,11 +99,11 @@ const isBelow = (base: string, { path }: Layer): boolean =>
 const isOwnPattern = (own: MountedRouter, { path }: Layer): boolean =>
   path instanceof RegExp && own.stack.some((layer) => layer.path === path)
 
-const mountOf = (ctx: Context): Mount => ({ router: ctx['router'], layerPath: String(ctx['routerPath']) })
+const requestMount = (ctx: Context): Mount => ({ router: ctx['router'], layerPath: String(ctx['routerPath']) })
 
 /** Whether an operation of the application, at the same path, answers instead of a part, wherever it was registered. */
 export const isTaken = (own: MountedRouter, part: Part, ctx: Context): boolean => {
-  const mount = mountOf(ctx)
+  const mount = requestMount(ctx)
   const layers = mount.router.stack
     .filter((layer) => layer.path === mount.layerPath && layer.methods.includes('GET'))
     .filter(isOf(applicationAt(own, part, mount)))

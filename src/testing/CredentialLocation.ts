@@ -23,7 +23,8 @@ export const locationOf = ({ scheme }: Leaf): CredentialLocation | undefined => 
     case 'oauth2':
     case 'openIdConnect':
       return { in: 'authorization', name: 'Bearer' }
-    default:
+    case 'mutualTLS':
+    case undefined:
       return undefined
   }
 }
@@ -40,24 +41,24 @@ export const locationsIn = (spec: RequestSpec): ReadonlyArray<CredentialLocation
     return ordinary.test(name) ? [] : [{ in: 'header', name }]
   })
   const parameters = [...new URLSearchParams(queryOf(spec)).keys()]
-  return distinct([...fields, ...parameters.map((name) => ({ in: 'query' as const, name }))])
+  return distinctLocations([...fields, ...parameters.map((name) => ({ in: 'query' as const, name }))])
 }
 
 const locationKey = ({ in: location, name }: CredentialLocation): string =>
   `${location} ${location === 'header' || location === 'authorization' ? name.toLowerCase() : name}`
 
-export const distinct = (locations: ReadonlyArray<CredentialLocation>): ReadonlyArray<CredentialLocation> => [
+export const distinctLocations = (locations: ReadonlyArray<CredentialLocation>): ReadonlyArray<CredentialLocation> => [
   ...new Map(locations.map((location) => [locationKey(location), location])).values(),
 ]
 
-const words: Readonly<Record<CredentialLocation['in'], string>> = {
+const locationWords: Readonly<Record<CredentialLocation['in'], string>> = {
   header: 'the header',
   query: 'the query parameter',
   cookie: 'the cookie',
   authorization: 'the Authorization field with the scheme',
 }
 
-export const inWords = ({ in: where, name }: CredentialLocation): string => `${words[where]} ${name}`
+export const inWords = ({ in: where, name }: CredentialLocation): string => `${locationWords[where]} ${name}`
 
 // RFC 6265 §4.2.1
 const pairsIn = (field: string): ReadonlyArray<HeaderLine> =>
@@ -85,7 +86,7 @@ export const valuesAt = (location: CredentialLocation, spec: RequestSpec): Reado
 }
 
 /** A request without anything in a place. */
-export const without = (location: CredentialLocation, spec: RequestSpec): RequestSpec => {
+export const withoutCredential = (location: CredentialLocation, spec: RequestSpec): RequestSpec => {
   const fields = spec.fields ?? []
   switch (location.in) {
     case 'query': {
@@ -109,7 +110,7 @@ const withoutCookie = (cookie: string, line: HeaderLine): ReadonlyArray<HeaderLi
 }
 
 /** A request with another value in a place, after those that are there. */
-export const adding = (location: CredentialLocation, value: string, spec: RequestSpec): RequestSpec => {
+export const addCredential = (location: CredentialLocation, value: string, spec: RequestSpec): RequestSpec => {
   const fields = spec.fields ?? []
   switch (location.in) {
     case 'query': {
@@ -129,5 +130,9 @@ export const adding = (location: CredentialLocation, value: string, spec: Reques
 }
 
 /** A request with these values in a place, and no others there. */
-export const putting = (location: CredentialLocation, values: ReadonlyArray<string>, spec: RequestSpec): RequestSpec =>
-  values.reduce((with_, value) => adding(location, value, with_), without(location, spec))
+export const putCredentials = (
+  location: CredentialLocation,
+  values: ReadonlyArray<string>,
+  spec: RequestSpec,
+): RequestSpec =>
+  values.reduce((with_, value) => addCredential(location, value, with_), withoutCredential(location, spec))

@@ -7,7 +7,14 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { BasicCredentials } from '../core/Credentials.js'
-import { adding, inWords, putting, valuesAt, without, type CredentialLocation } from './CredentialLocation.js'
+import {
+  addCredential,
+  inWords,
+  putCredentials,
+  valuesAt,
+  withoutCredential,
+  type CredentialLocation,
+} from './CredentialLocation.js'
 import type { RequestSpec } from './requests.js'
 
 /**
@@ -104,7 +111,7 @@ export interface Target {
   readonly valid: ReadonlyArray<RequestSpec>
 }
 
-const WRONG = 'Wr0ngCredential7f3a9c'
+const WRONG_CREDENTIAL = 'Wr0ngCredential7f3a9c'
 
 /** The credentials that are long enough not to be in a response by chance. */
 export const secretsAmong = (values: ReadonlyArray<string>): ReadonlyArray<string> =>
@@ -125,7 +132,7 @@ export const wholly = (location: CredentialLocation, text: string): string =>
 
 export const unknownIn = (location: CredentialLocation, secret: string): Attack => ({
   what: `an unknown credential in ${inWords(location)}`,
-  spec: putting(location, [wholly(location, secret)], {}),
+  spec: putCredentials(location, [wholly(location, secret)], {}),
   secrets: [secret],
 })
 
@@ -135,37 +142,41 @@ export const blindAttacks = (locations: ReadonlyArray<CredentialLocation>): Read
     ...notoriousTexts.flatMap((text) =>
       spelled(location, text).map((value) => ({
         what: `${text === '' ? 'an empty' : 'a hostile'} credential in ${inWords(location)}`,
-        spec: putting(location, [value], {}),
+        spec: putCredentials(location, [value], {}),
         secrets: [],
       })),
     ),
-    unknownIn(location, WRONG),
+    unknownIn(location, WRONG_CREDENTIAL),
     ...(location.in === 'authorization' ? otherSchemes(location) : []),
   ])
 
 // Values of the field without the scheme or the credential
 const otherSchemes = ({ name }: CredentialLocation): ReadonlyArray<Attack> =>
-  ['', name, `${name} `, WRONG, `Token ${WRONG}`, `Negotiate ${WRONG}`].map((value) => ({
-    what: 'an Authorization field of another scheme, or of none',
-    spec: { fields: [['Authorization', value]] },
-    secrets: [],
-  }))
+  ['', name, `${name} `, WRONG_CREDENTIAL, `Token ${WRONG_CREDENTIAL}`, `Negotiate ${WRONG_CREDENTIAL}`].map(
+    (value) => ({
+      what: 'an Authorization field of another scheme, or of none',
+      spec: { fields: [['Authorization', value]] },
+      secrets: [],
+    }),
+  )
 
 /** Attacks that begin with a valid request: its credential sent twice, spelled otherwise, or under another scheme. */
 export const informedAttacks = ({ locations, valid }: Target): ReadonlyArray<Attack> =>
   valid.flatMap((spec) =>
-    locations.flatMap((location) => valuesAt(location, spec).flatMap((value) => changed(location, value, spec, valid))),
+    locations.flatMap((location) =>
+      valuesAt(location, spec).flatMap((value) => changedCredentials(location, value, spec, valid)),
+    ),
   )
 
-const changed = (
+const changedCredentials = (
   location: CredentialLocation,
   value: string,
   spec: RequestSpec,
   valid: ReadonlyArray<RequestSpec>,
 ): ReadonlyArray<Attack> => {
-  const wrong = wholly(location, WRONG)
-  const rest = without(location, spec)
-  const others = new Set(valid.flatMap((one) => valuesAt(location, one)).map((one) => plain(location, one)))
+  const wrong = wholly(location, WRONG_CREDENTIAL)
+  const rest = withoutCredential(location, spec)
+  const others = new Set(valid.flatMap((one) => valuesAt(location, one)).map((one) => asServersRead(location, one)))
   return [
     ...[
       [value, wrong],
@@ -173,15 +184,15 @@ const changed = (
       [value, value],
     ].map((values) => ({
       what: `a credential sent twice in ${inWords(location)}`,
-      spec: putting(location, values, spec),
+      spec: putCredentials(location, values, spec),
       secrets: secretsAmong([value]),
       rest,
     })),
     ...misspellings(location, value)
-      .filter((text) => !others.has(plain(location, text)))
+      .filter((text) => !others.has(asServersRead(location, text)))
       .map((text) => ({
         what: `a credential that is nearly right in ${inWords(location)}`,
-        spec: putting(location, [text], spec),
+        spec: putCredentials(location, [text], spec),
         secrets: [],
         rest,
       })),
@@ -193,17 +204,17 @@ const changed = (
  * A credential as a server reads it. Blanks around a field's value do not belong to it (RFC 9110 §5.5), nor do quotes
  * around a cookie's (RFC 6265 §4.1.1).
  */
-export const plain = (location: CredentialLocation, text: string): string => {
+export const asServersRead = (location: CredentialLocation, text: string): string => {
   if (location.in === 'query') return text
   const value = text.replace(/^[ \t]+|[ \t]+$/g, '')
   return location.in === 'cookie' ? value.replace(/^"(.*)"$/, '$1') : value
 }
 
 const underOtherSchemes = (location: CredentialLocation, value: string, spec: RequestSpec): ReadonlyArray<Attack> => {
-  const rest = without(location, spec)
+  const rest = withoutCredential(location, spec)
   return [value, `x${location.name} ${value}`, `x-${value} ${value}`, `${location.name}${value}`].map((text) => ({
     what: 'a valid credential under another scheme, or under none',
-    spec: adding({ in: 'header', name: 'Authorization' }, text, rest),
+    spec: addCredential({ in: 'header', name: 'Authorization' }, text, rest),
     secrets: secretsAmong([value]),
     rest,
   }))

@@ -2,26 +2,26 @@
  * Requests that differ in one id, and their answers: how an id is written in a path, what of an answer counts, and a command that repeats
  * a request. `expectIsolated` compares them.
  */
-import type { HttpResponse, Sent } from './probing.js'
+import type { HttpResponse, SentRequest } from './probing.js'
 
-const encoded = (value: string): string =>
+const percentEncoded = (value: string): string =>
   [...Buffer.from(value)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
 const otherCase = (value: string): string => (value === value.toUpperCase() ? value.toLowerCase() : value.toUpperCase())
 
 /** How an id can be written so that a careless look-up still finds it. */
 export const spellings: Readonly<Record<string, (value: string) => string>> = {
   'as it is': encodeURIComponent,
-  'percent-encoded': encoded,
-  'percent-encoded twice': (value) => encodeURIComponent(encoded(value)),
+  'percent-encoded': percentEncoded,
+  'percent-encoded twice': (value) => encodeURIComponent(percentEncoded(value)),
   'in the other case': (value) => encodeURIComponent(otherCase(value)),
   'with a blank behind it': (value) => `${encodeURIComponent(value)}%20`,
   'with a dot behind it': (value) => `${encodeURIComponent(value)}.`,
 }
 
 /** How an id that was asked for may be repeated in an answer. */
-const written = (id: string, spell: (value: string) => string): ReadonlyArray<string> => [
+const writtenForms = (id: string, spell: (value: string) => string): ReadonlyArray<string> => [
   spell(id),
-  encoded(id),
+  percentEncoded(id),
   otherCase(id),
   id,
 ]
@@ -37,7 +37,7 @@ export const comparable = (
   ignored: ReadonlySet<string>,
   hasLength: boolean,
 ): ReadonlyMap<string, string> => {
-  const asked = ids.flatMap((id) => written(id, spell)).filter((id) => id !== '')
+  const asked = ids.flatMap((id) => writtenForms(id, spell)).filter((id) => id !== '')
   const plain = (text: string): string => asked.reduce((before, id) => before.replaceAll(id, '<id>'), text)
   const parts = new Map([
     ['the status', String(answer.status)],
@@ -59,17 +59,23 @@ export const differing = (
 ): ReadonlyArray<string> =>
   [...new Set([...one.keys(), ...other.keys()])].filter((part) => one.get(part) !== other.get(part))
 
-const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
+const shellQuoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
-const curl = ({ method = 'GET', url = '/', fields = [], body }: Sent): string =>
+const curl = ({ method = 'GET', url = '/', fields = [], body }: SentRequest): string =>
   [
     method === 'HEAD' ? 'curl -I' : `curl -i -X ${method}`,
-    `"$URL"${quoted(url)}`,
-    ...fields.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
-    ...(body === undefined ? [] : [`-d ${quoted(body)}`]),
+    `"$URL"${shellQuoted(url)}`,
+    ...fields.map(([name, value]) => `-H ${shellQuoted(`${name}: ${value}`)}`),
+    ...(body === undefined ? [] : [`-d ${shellQuoted(body)}`]),
   ].join(' ')
 
-export const shown = ({ spec, answer }: { readonly spec: Sent; readonly answer: HttpResponse | Error }): string => {
+export const shown = ({
+  spec,
+  answer,
+}: {
+  readonly spec: SentRequest
+  readonly answer: HttpResponse | Error
+}): string => {
   const answered =
     answer instanceof Error ? `no answer: ${answer.message}` : `${answer.status} ${answer.body.slice(0, 120)}`
   return `${curl(spec)}\n${answered}`

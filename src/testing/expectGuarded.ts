@@ -62,7 +62,7 @@ const unreached = (violation: ReturnType<typeof violationOf>): Violation =>
  * Judges a guarded operation: it must refuse callers who are not authenticated. The response must be a refusal of this
  * operation, with a challenge, and no handler must have run.
  */
-const judge = async (probe: Probe, expected: Expectation): Promise<Violation | undefined> => {
+const judgeGuarded = async (probe: Probe, expected: Expectation): Promise<Violation | undefined> => {
   const { answer, trace } = probe
   const { tested, attack } = expected
   const violation = violationOf(expected, probe)
@@ -74,7 +74,7 @@ const judge = async (probe: Probe, expected: Expectation): Promise<Violation | u
     )
   }
   if (ran !== undefined) {
-    if (isOpen(tested) && ran.auth === undefined) return undefined
+    if (isOpenOperation(tested) && ran.auth === undefined) return undefined
     if (await expected.isLawful()) return undefined
     return violation(
       'a handler ran without authentication',
@@ -117,7 +117,7 @@ const judgeRefusal = (
   const demanded = reached === undefined ? (tested.demandedAbove ?? tested.description) : reached.description
   // a group offers only the challenges of members that have not passed
   const missing = demanded === undefined || !isBare ? [] : challengesOf(demanded).map(({ scheme }) => scheme)
-  const unnamed = missing.filter((scheme) => !challenges.some((line) => names(line, scheme.toLowerCase())))
+  const unnamed = missing.filter((scheme) => !challenges.some((line) => namesScheme(line, scheme.toLowerCase())))
   return challenges.length > 0 && unnamed.length === 0
     ? undefined
     : violation(
@@ -127,7 +127,7 @@ const judgeRefusal = (
 }
 
 // Several challenges may be in one line (RFC 9110 §11.6.1)
-const names = (line: string, scheme: string): boolean =>
+const namesScheme = (line: string, scheme: string): boolean =>
   line
     .toLowerCase()
     .split(/, */)
@@ -161,12 +161,12 @@ export interface CheckedOperation {
 }
 
 /** Whether anyone may call, also anonymously. */
-const isOpen = ({ description }: Tested): boolean => description === undefined || admitsAnonymous(description)
+const isOpenOperation = ({ description }: Tested): boolean => description === undefined || admitsAnonymous(description)
 
-const nothing: Attack = { what: 'no credential', spec: {}, secrets: [] }
+const noCredential: Attack = { what: 'no credential', spec: {}, secrets: [] }
 
 // One request without a credential for each method. The attacks use one method, because all methods have the same guard
-const attacksOn = (
+const attacksOnOperation = (
   { methods, locations, description }: Tested,
   target: string,
   { valid = [], fields = [] }: GuardedOptions,
@@ -174,10 +174,10 @@ const attacksOn = (
   const [method = 'GET'] = methods
   const to = (spec: RequestSpec, by: string): RequestSpec =>
     mergeRequests({ url: target, fields }, spec, { method: by, url: target.split('?', 1)[0] })
-  const bare = methods.map((by) => ({ ...nothing, spec: to({}, by) }))
+  const bare = methods.map((by) => ({ ...noCredential, spec: to({}, by) }))
   if (description === undefined) return bare
   const attacks = [
-    ...impostors.map((spec) => ({ ...nothing, spec })),
+    ...impostors.map((spec) => ({ ...noCredential, spec })),
     ...blindAttacks(locations),
     ...informedAttacks({ locations, valid }),
   ]
@@ -191,7 +191,7 @@ const attacksOn = (
   ]
 }
 
-const AT_ONCE = 8
+const REQUESTS_AT_ONCE = 8
 
 const checkOperation = async (
   ask: (spec: RequestSpec) => Promise<Probe>,
@@ -200,7 +200,7 @@ const checkOperation = async (
   { statuses }: GuardedOptions,
 ): Promise<ReadonlyArray<Violation>> => {
   if (tested.target === undefined) return [unreachable(tested)]
-  const judged = tested.description === undefined ? judgePublic : judge
+  const judged = tested.description === undefined ? judgePublic : judgeGuarded
   const violations: Violation[] = []
   const check = async (attack: Attack): Promise<boolean> => {
     const { spec, rest } = attack
@@ -210,8 +210,8 @@ const checkOperation = async (
     if (violation !== undefined) violations.push(violation)
     return response.answer instanceof Error
   }
-  for (let at = 0; at < attacks.length; at += AT_ONCE) {
-    const unanswered = await Promise.all(attacks.slice(at, at + AT_ONCE).map(check))
+  for (let at = 0; at < attacks.length; at += REQUESTS_AT_ONCE) {
+    const unanswered = await Promise.all(attacks.slice(at, at + REQUESTS_AT_ONCE).map(check))
     // each of the others would take the time limit, too
     if (unanswered.includes(true)) break
   }
@@ -234,7 +234,7 @@ const unreachable = ({ name }: Tested): Violation => ({
 })
 
 const unlisted = (operations: ReadonlyArray<Tested>, listed: ReadonlyArray<string> = []): ReadonlyArray<Violation> => {
-  const open = operations.filter(isOpen)
+  const open = operations.filter(isOpenOperation)
   const names = open.map(({ name }) => name)
   return [
     ...open
@@ -254,7 +254,7 @@ const unlisted = (operations: ReadonlyArray<Tested>, listed: ReadonlyArray<strin
   ]
 }
 
-const checks: Checks<GuardedOptions> = {
+const guardedChecks: Checks<GuardedOptions> = {
   public: is.maybe(is.list),
   valid: is.maybe(is.list),
   fields: is.maybe(is.list),
@@ -294,7 +294,7 @@ export const expectGuarded = async (
   given: GuardedOptions = {},
 ): Promise<ReadonlyArray<CheckedOperation>> => {
   const caller = 'expectGuarded(app, router)'
-  const options = checkOptions('expectGuarded(app, router, options)', given, checks)
+  const options = checkOptions('expectGuarded(app, router, options)', given, guardedChecks)
   const { within = 5000 } = options
   const mounted: RouterInstance = checkRouter(caller, router)
   const operations = testedOf(app, mounted, options)
@@ -305,9 +305,9 @@ export const expectGuarded = async (
   const violations: Violation[] = []
   try {
     for (const tested of operations) {
-      const attacks = tested.target === undefined ? [] : attacksOn(tested, tested.target, options)
+      const attacks = tested.target === undefined ? [] : attacksOnOperation(tested, tested.target, options)
       violations.push(...(await checkOperation(ask, tested, attacks, options)))
-      const protection = tested.description === undefined ? 'public' : isOpen(tested) ? 'optional' : 'guarded'
+      const protection = tested.description === undefined ? 'public' : isOpenOperation(tested) ? 'optional' : 'guarded'
       checked.push({ operation: tested.name, protection, requests: attacks.length })
     }
   } finally {

@@ -1,9 +1,4 @@
-/**
- * `expectIsolated` asks every operation whose path has parameters as each user for the objects of the others. What is not there and what
- * is not for the caller must be the same answer.
- *
- * It starts the application on a free port, and handlers run: use it with data of a test. Reading comes first, deleting last.
- */
+/** The check of a served application: no user can tell the objects of others from objects that do not exist. Reading comes first, deleting last. */
 import { objectConditionsIn } from '../core/Description.js'
 import { effective } from '../core/Requirement.js'
 import * as is from '../core/checks.js'
@@ -13,7 +8,7 @@ import { docsAmong, operationsOf, type RoutedOperation } from '../koa/operations
 import { namesIn } from '../koa/parameters.js'
 import { comparable, differing, hasWord, shown, spellings } from './comparison.js'
 import { throwViolations, type Violation } from './LawViolations.js'
-import { serve, targetOf, type Application, type HttpResponse, type Sent } from './probing.js'
+import { serveApplication, requestTarget, type Application, type HttpResponse, type SentRequest } from './probing.js'
 import { mergeRequests, type RequestSpec } from './requests.js'
 
 /** The ids of each user, by the user's name. */
@@ -47,7 +42,7 @@ export interface IsolatedOperation {
   readonly skipped?: string
 }
 
-const checks: Checks<IsolatedOptions> = {
+const isolatedChecks: Checks<IsolatedOptions> = {
   users: is.record,
   objects: is.record,
   unknown: is.record,
@@ -118,7 +113,7 @@ const askedOf = (operation: RoutedOperation, options: IsolatedOptions, violated:
       violated(`${name}: it is skipped without a reason`, name, 'write why')
     return { ...asked, skipped }
   }
-  if (targetOf(layer, () => '1') === undefined) {
+  if (requestTarget(layer, () => '1') === undefined) {
     const fix = 'write the path as a string, or list it in { skip } with a reason'
     violated(`${name}: the path for requests is unknown`, name, fix)
     return asked
@@ -137,11 +132,11 @@ const askedOf = (operation: RoutedOperation, options: IsolatedOptions, violated:
   return { ...asked, params, isAsked: params.length === left.length }
 }
 
-const methodsOf = ({ method, methods }: RoutedOperation): ReadonlyArray<string> =>
+const askedMethods = ({ method, methods }: RoutedOperation): ReadonlyArray<string> =>
   method === 'ALL' ? ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] : [...methods].sort()
 
 // Reading, writing, deleting; of those that delete, what is inside of something else first
-const orderOf = ({ operation: { method, path } }: Asked): number =>
+const askingOrder = ({ operation: { method, path } }: Asked): number =>
   method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
     ? 0
     : method === 'DELETE' || method === 'ALL'
@@ -167,9 +162,9 @@ interface Question {
   readonly foreign: ReadonlyArray<string>
 }
 
-const questionsOf = (one: Asked, user: string, owner: string): ReadonlyArray<Question> => {
+const foreignQuestions = (one: Asked, user: string, owner: string): ReadonlyArray<Question> => {
   const own = valuesFor(one, user, 0)
-  return methodsOf(one.operation).flatMap((method) =>
+  return askedMethods(one.operation).flatMap((method) =>
     valuesOf(one, owner).flatMap((others) => {
       // what two users share is no secret between them
       const foreign = one.params.flatMap(([name, ids]) =>
@@ -218,7 +213,7 @@ export const expectIsolated = async (
   app: Application,
   given: IsolatedOptions,
 ): Promise<ReadonlyArray<IsolatedOperation>> => {
-  const options = checkOptions('expectIsolated(app, options)', given, checks)
+  const options = checkOptions('expectIsolated(app, options)', given, isolatedChecks)
   const { users, ignore = [], within = 5000 } = options
   if (!isApplication(app)) throw new TypeError('expectIsolated(app, options) takes a Koa application')
   const names = Object.keys(users)
@@ -231,7 +226,7 @@ export const expectIsolated = async (
   checkNames(options, operations, violated)
   const all = operations.map((operation) => askedOf(operation, options, violated))
   const ignored = new Set(ignore.map((name) => name.toLowerCase()))
-  const served = await serve(app, within)
+  const served = await serveApplication(app, within)
   try {
     await askAll({ options, names, all, ignored, served, violated })
   } finally {
@@ -251,14 +246,14 @@ interface Isolation {
   readonly all: ReadonlyArray<Asked>
   /** Fields of responses that are not compared. */
   readonly ignored: ReadonlySet<string>
-  readonly served: Awaited<ReturnType<typeof serve>>
+  readonly served: Awaited<ReturnType<typeof serveApplication>>
   readonly violated: Violated
 }
 
 const askAll = async (self: Isolation): Promise<void> => {
   const known = self.all.filter(({ isAsked }) => isAsked)
   const isList = ({ operation }: Asked): boolean => namesIn(operation.layer).length === 0
-  const withObjects = known.filter((one) => !isList(one)).sort((one, other) => orderOf(one) - orderOf(other))
+  const withObjects = known.filter((one) => !isList(one)).sort((one, other) => askingOrder(one) - askingOrder(other))
   for (const one of known) {
     if (isList(one) && one.operation.methods.includes('GET')) await askList(self, one, withObjects)
   }
@@ -268,7 +263,7 @@ const askAll = async (self: Isolation): Promise<void> => {
   }
 }
 
-const send = async (
+const sendAs = async (
   { options: { users, bodies = {} }, served }: Isolation,
   one: Asked,
   user: string,
@@ -276,10 +271,10 @@ const send = async (
   spell: (param: string) => string,
 ) => {
   one.requests++
-  const url = targetOf(one.operation.layer, spell) ?? '/'
+  const url = requestTarget(one.operation.layer, spell) ?? '/'
   const body = method === 'GET' || method === 'HEAD' ? undefined : bodies[one.operation.name]
   const type = typeof body === 'object' ? ([['Content-Type', 'application/json']] as const) : []
-  const spec: Sent = {
+  const spec: SentRequest = {
     ...mergeRequests({ url, fields: type }, users[user] ?? {}, { method, url }),
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   }
@@ -289,18 +284,18 @@ const send = async (
 const askForeign = async (self: Isolation, one: Asked): Promise<void> => {
   for (const user of self.names) {
     for (const owner of self.names.filter((other) => other !== user)) {
-      for (const question of questionsOf(one, user, owner)) await compare(self, one, question)
+      for (const question of foreignQuestions(one, user, owner)) await compareForeign(self, one, question)
     }
   }
 }
 
-const compare = async (self: Isolation, one: Asked, question: Question): Promise<void> => {
+const compareForeign = async (self: Isolation, one: Asked, question: Question): Promise<void> => {
   const { user, owner, method, values, foreign: replaced } = question
   const { unknown } = self.options
   const without = { ...values, ...Object.fromEntries(replaced.map((param) => [param, unknown[param] ?? ''])) }
   for (const [words, spell] of Object.entries(spellings)) {
     const ask = (of: Values) =>
-      send(self, one, user, method, (param) =>
+      sendAs(self, one, user, method, (param) =>
         (replaced.includes(param) ? spell : encodeURIComponent)(of[param] ?? '1'),
       )
     const foreign = await ask(values)
@@ -329,7 +324,7 @@ const askOwn = async (self: Isolation, one: Asked): Promise<void> => {
   for (const user of one.hasLeak ? [] : self.names) {
     if (one.params.some(([, ids]) => (ids[user] ?? []).length === 0)) continue
     for (const values of valuesOf(one, user)) {
-      const sent = await send(self, one, user, method === 'ALL' ? 'GET' : method, (param) =>
+      const sent = await sendAs(self, one, user, method === 'ALL' ? 'GET' : method, (param) =>
         encodeURIComponent(values[param] ?? '1'),
       )
       if (!(sent.answer instanceof Error) && sent.answer.status >= 200 && sent.answer.status < 300) continue
@@ -345,7 +340,7 @@ const askOwn = async (self: Isolation, one: Asked): Promise<void> => {
 const askList = async (self: Isolation, list: Asked, withObjects: ReadonlyArray<Asked>): Promise<void> => {
   const ids = withObjects.flatMap(({ params }) => params.map(([, one]) => one))
   for (const user of self.names) {
-    const sent = await send(self, list, user, 'GET', () => '')
+    const sent = await sendAs(self, list, user, 'GET', () => '')
     if (sent.answer instanceof Error) continue
     const { body } = sent.answer
     const own = new Set(ids.flatMap((one) => one[user] ?? []))

@@ -16,15 +16,15 @@ import { allOf } from '../core/allOf.js'
 import * as Requirement from '../core/Requirement.js'
 import type { Layer, RouterInstance } from '../koa/router.js'
 import { applicationGuard, guardFor } from '../koa/guard.js'
-import { copyLayer, isGuard, pathInWords, routerOf, type Guarding, type RouterLayer } from '../koa/layer.js'
+import { copyLayer, isGuard, pathInWords, routerOf, type GuardFunction, type RouterLayer } from '../koa/layer.js'
 import { operationsOf } from '../koa/operations.js'
 import { isPattern, namesIn } from '../koa/parameters.js'
-import { planned, planOf, write } from '../koa/plan.js'
+import { planned, planOf, writePlan } from '../koa/plan.js'
 import { locationOf, type CredentialLocation } from './CredentialLocation.js'
 import type { HeaderLine, RequestSpec } from './requests.js'
 
 // Routers on which `expectGuarded` is running
-const running = new WeakSet<object>()
+const probedRouters = new WeakSet<object>()
 
 export interface Tested {
   readonly layer: Layer
@@ -71,7 +71,7 @@ export const testedOf = (
       path,
       name,
       functions,
-      target: paths[name] ?? paths[path] ?? targetOf(layer, valueOf),
+      target: paths[name] ?? paths[path] ?? requestTarget(layer, valueOf),
       description,
       demandedAbove: all(above),
       locations: description === undefined ? [] : leaves(description).flatMap((leaf) => locationOf(leaf) ?? []),
@@ -84,18 +84,18 @@ const all = ([first, ...others]: ReadonlyArray<Authenticator<unknown>>): Descrip
 
 // The guards of an application that a request passes before it reaches the router
 const guardsAbove = (app: Application, router: object): ReadonlyArray<Authenticator<unknown>> => {
-  const middleware = middlewareOf(app)
+  const middleware = functionsOfApp(app)
   const at = middleware.findIndex((f) => routerOf(f) === router)
   return middleware
     .slice(0, at === -1 ? middleware.length : at)
     .flatMap((f) => (isGuard(f) ? (Requirement.effective(f.requirement) ?? []) : []))
 }
 
-const middlewareOf = (app: object): ReadonlyArray<Function> =>
+const functionsOfApp = (app: object): ReadonlyArray<Function> =>
   'middleware' in app && Array.isArray(app.middleware) ? app.middleware.filter((f) => typeof f === 'function') : []
 
 /** The target of a request: `spell` writes each parameter. It is `undefined` if it is unknown, such as for a RegExp. */
-export const targetOf = (layer: RouterLayer, spell: (param: string) => string): string | undefined => {
+export const requestTarget = (layer: RouterLayer, spell: (param: string) => string): string | undefined => {
   if (typeof layer.path !== 'string' || isPattern(layer)) return undefined
   try {
     // without the patterns that `compile` cannot read
@@ -120,7 +120,7 @@ type TraceOf = (probe: string) => Trace
 
 /** Lays tripwires. `remove` restores the handlers. Throws an Error if the router has tripwires already. */
 const layTripwires = (router: RouterInstance, operations: ReadonlyArray<Tested>) => {
-  if (running.has(router)) {
+  if (probedRouters.has(router)) {
     throw new Error('expectGuarded is running on this router already; await the first call')
   }
   const traces = new Map<string, Trace>()
@@ -133,7 +133,7 @@ const layTripwires = (router: RouterInstance, operations: ReadonlyArray<Tested>)
   const wire = (layer: Layer): Layer => layers.get(layer) ?? layer
   const own = Object.getOwnPropertyDescriptor(router, 'match')
   const { match } = router
-  running.add(router)
+  probedRouters.add(router)
   Object.defineProperty(router, 'match', {
     value(this: RouterInstance, path: string, method: string) {
       const matched = match.call(this, path, method)
@@ -144,7 +144,7 @@ const layTripwires = (router: RouterInstance, operations: ReadonlyArray<Tested>)
   return {
     traceOf,
     remove: () => {
-      running.delete(router)
+      probedRouters.delete(router)
       Reflect.deleteProperty(router, 'match')
       if (own !== undefined) Object.defineProperty(router, 'match', own)
     },
@@ -161,12 +161,12 @@ const wired = (layer: Layer, operations: ReadonlyArray<Tested>, traceOf: TraceOf
     return next()
   }
   const trip = (ctx: Context): void => {
-    traceOf(ctx.get(PROBE)).ran = { by: askedBy(ctx), auth: authOf(ctx) }
+    traceOf(ctx.get(PROBE)).ran = { by: askedBy(ctx), auth: principalIn(ctx) }
     ctx.status = 204
   }
   const copy = copyLayer(layer)
-  const guard = plan.guard && alone(plan.guard)
-  write(
+  const guard = plan.guard && guardAlone(plan.guard)
+  writePlan(
     copy,
     guard === undefined
       ? planned({ ...plan, applications: [], ahead: [], after: [reach, trip] })
@@ -176,15 +176,16 @@ const wired = (layer: Layer, operations: ReadonlyArray<Tested>, traceOf: TraceOf
 }
 
 // The same guard without the middleware that the user wrote after it
-const alone = (guard: Guarding): Guarding => {
+const guardAlone = (guard: GuardFunction): GuardFunction => {
   const authenticator = Requirement.effective(guard.requirement)
-  const requirement = authenticator === undefined ? guard.requirement : Requirement.guardedBy(uncounted(authenticator))
+  const requirement =
+    authenticator === undefined ? guard.requirement : Requirement.guardedBy(withoutCounting(authenticator))
   return guardFor(requirement, { ...guard, then: undefined })
 }
 
 // It counts no guesses, and no count refuses them: a check must not lock out the users of the application, nor depend on who
 // tried before
-const uncounted = (self: Authenticator<unknown>): Authenticator<unknown> =>
+const withoutCounting = (self: Authenticator<unknown>): Authenticator<unknown> =>
   make(self.description, (attempt) => {
     attempt.whole.isUncounted = true
     return decideOf(self)(attempt)
@@ -192,19 +193,19 @@ const uncounted = (self: Authenticator<unknown>): Authenticator<unknown> =>
 
 // The same application, whose own guards count no guesses
 const countingNone = (app: Application): Pick<Application, 'callback'> => {
-  const middleware = middlewareOf(app)
+  const middleware = functionsOfApp(app)
   if (!middleware.some(isGuard)) return app
   const value = middleware.map((f) => {
     const authenticator = isGuard(f) ? Requirement.effective(f.requirement) : undefined
     return authenticator === undefined
       ? f
-      : applicationGuard(uncounted(authenticator), Requirement.guardedBy(authenticator))
+      : applicationGuard(withoutCounting(authenticator), Requirement.guardedBy(authenticator))
   })
   // Safe: it inherits everything else
   return Object.create(app, { middleware: { value } }) as Application
 }
 
-const authOf = ({ request }: Pick<Context, 'request'>): unknown => Reflect.get(request, 'auth')
+const principalIn = ({ request }: Pick<Context, 'request'>): unknown => Reflect.get(request, 'auth')
 
 export interface HttpResponse {
   readonly status: number
@@ -219,10 +220,10 @@ export interface Application {
   off(event: 'error', listener: (error: unknown, ctx?: Context) => void): unknown
 }
 
-export type Sent = RequestSpec & { readonly body?: string | undefined }
+export type SentRequest = RequestSpec & { readonly body?: string | undefined }
 
 /** Serves an application on a free port. Its errors are collected instead of printed. */
-export const serve = async (app: Application, within: number) => {
+export const serveApplication = async (app: Application, within: number) => {
   const errors = new Map<string, unknown>()
   const keep = (error: unknown, ctx?: Context): void => {
     if (ctx !== undefined) errors.set(ctx.get(PROBE), error)
@@ -235,7 +236,10 @@ export const serve = async (app: Application, within: number) => {
   // Safe: it listens on a port
   const { port } = server.address() as AddressInfo
   /** Sends a request. If there is no response, it resolves to the Error. */
-  const ask = (probe: string, { method = 'GET', url = '/', fields = [], body }: Sent): Promise<HttpResponse | Error> =>
+  const ask = (
+    probe: string,
+    { method = 'GET', url = '/', fields = [], body }: SentRequest,
+  ): Promise<HttpResponse | Error> =>
     new Promise((resolve) => {
       const host = fields.some(([name]) => name.toLowerCase() === 'host') ? [] : ['Host', `127.0.0.1:${port}`]
       const length = body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
@@ -283,7 +287,7 @@ export const probing = async (
 ) => {
   const wires = layTripwires(router, operations)
   try {
-    const served = await serve(app, within)
+    const served = await serveApplication(app, within)
     let sent = 0
     return {
       ask: async (spec: RequestSpec): Promise<Probe> => {

@@ -3,16 +3,6 @@
  *
  * Specs are made with the codecs of the credentials, merged, and turned into a Koa request by `mockRequest`. Nothing is
  * sent here.
- *
- * @example
- * import { withBearer, withQuery, mergeRequests } from 'koa-with-auth/testing'
- *
- * const spec = mergeRequests(withBearer('supersecret'), withQuery('key', 'a b'), { method: 'POST' })
- * assert.deepStrictEqual(spec, {
- *   method: 'POST',
- *   url: '/?key=a%20b',
- *   fields: [['Authorization', 'Bearer supersecret']],
- * })
  */
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
@@ -38,7 +28,7 @@ export interface RequestSpec {
 /** A spec without other properties. TypeScript alone would accept others in a variable. */
 export type ExactSpec<S> = S & { readonly [K in Exclude<keyof S, keyof RequestSpec>]: never }
 
-const lines: Check = (where, value) => {
+const headerLines: Check = (where, value) => {
   const isLine = (line: unknown): boolean =>
     Array.isArray(line) && line.length === 2 && line.every((part) => typeof part === 'string')
   if (Array.isArray(value) && value.every(isLine)) return
@@ -48,7 +38,7 @@ const lines: Check = (where, value) => {
 const specChecks: Checks<RequestSpec> = {
   method: is.maybe(is.string),
   url: is.maybe(is.string),
-  fields: is.maybe(lines),
+  fields: is.maybe(headerLines),
   remoteAddress: is.maybe(is.string),
 }
 
@@ -108,7 +98,7 @@ export const withQuery = (name: string, value: string): RequestSpec => ({
   url: `/?${encodeURIComponent(name)}=${encodeURIComponent(QueryKey.encode(value))}`,
 })
 
-const pathOf = ({ url = '/' }: RequestSpec): string => url.split('?')[0] ?? '/'
+const specPath = ({ url = '/' }: RequestSpec): string => url.split('?')[0] ?? '/'
 
 /** The query of a spec, unchanged; `''` if there is none. */
 export const queryOf = ({ url = '/' }: RequestSpec): string => url.split('?').slice(1).join('?')
@@ -116,19 +106,19 @@ export const queryOf = ({ url = '/' }: RequestSpec): string => url.split('?').sl
 /** The request line and the fields, for counterexamples. */
 export const printed = ({ method = 'GET', url = '/', fields = [], remoteAddress }: RequestSpec): string =>
   [
-    `${method} ${shortened(url)}`,
-    ...fields.map(([name, value]) => `${name}: ${shortened(value)}`),
+    `${method} ${shortenedText(url)}`,
+    ...fields.map(([name, value]) => `${name}: ${shortenedText(value)}`),
     ...(remoteAddress === undefined ? [] : [`from ${remoteAddress}`]),
   ].join('\n')
 
 const MAX_PRINTED = 200
 
-const shortened = (text: string): string =>
+const shortenedText = (text: string): string =>
   text.length > MAX_PRINTED ? `${text.slice(0, 60)}... (${text.length} characters)` : text
 
 export const replaceQuery = (query: string, spec: RequestSpec): RequestSpec => ({
   ...spec,
-  url: query === '' ? pathOf(spec) : `${pathOf(spec)}?${query}`,
+  url: query === '' ? specPath(spec) : `${specPath(spec)}?${query}`,
 })
 
 /**
@@ -144,7 +134,7 @@ export const replaceQuery = (query: string, spec: RequestSpec): RequestSpec => (
 export const mergeRequests = (...specs: ReadonlyArray<RequestSpec>): RequestSpec => {
   const fields = joinedCookies(specs.flatMap((spec) => spec.fields ?? []))
   const queries = specs.map(queryOf).filter((query) => query !== '')
-  const path = specs.map(pathOf).findLast((one) => one !== '/') ?? '/'
+  const path = specs.map(specPath).findLast((one) => one !== '/') ?? '/'
   const merged: RequestSpec = Object.assign({}, ...specs.map(withoutUndefined))
   const joined = { ...merged, ...(fields.length > 0 && { fields }) }
   return merged.url === undefined ? joined : replaceQuery(queries.join('&'), { ...joined, url: path })

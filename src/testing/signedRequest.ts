@@ -31,7 +31,7 @@ export interface SigningOptions {
   readonly agent?: string | undefined
 }
 
-const checks = {
+const signingChecks = {
   key: is.unchecked,
   keyid: is.nonEmpty,
   origin: is.nonEmpty,
@@ -46,9 +46,9 @@ const checks = {
   agent: is.maybe(is.nonEmpty),
 }
 
-const quoted = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`
+const quotedParameter = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`
 
-const seconds = (date: Date): number => Math.floor(date.getTime() / 1000)
+const unixSeconds = (date: Date): number => Math.floor(date.getTime() / 1000)
 
 /**
  * Signs a request: the same spec with `Signature-Input`, `Signature`, and `Content-Digest` for a body. Send the body beside it; a spec
@@ -70,7 +70,7 @@ export const signedRequest = (
   spec: RequestSpec,
   options: SigningOptions,
 ): RequestSpec & { readonly fields: ReadonlyArray<HeaderLine> } => {
-  const given = checkOptions('signedRequest(spec, options)', options, checks)
+  const given = checkOptions('signedRequest(spec, options)', options, signingChecks)
   const { key, keyid, origin, body, created = new Date(), expires, nonce, alg, label = 'sig', agent } = given
   if ('body' in spec) throw new TypeError('signedRequest(spec, options): a spec has no body; write it in the options')
   const { method = 'GET', url = '/' } = spec
@@ -81,8 +81,8 @@ export const signedRequest = (
     usual.push('content-digest')
   }
   if (agent !== undefined) {
-    fields.push(['Signature-Agent', `${label}=${quoted(agent)}`])
-    usual.push(`"signature-agent";key=${quoted(label)}`)
+    fields.push(['Signature-Agent', `${label}=${quotedParameter(agent)}`])
+    usual.push(`"signature-agent";key=${quotedParameter(label)}`)
   }
   const [path = '/', ...query] = url.split('?')
   const derived: Readonly<Record<string, string>> = {
@@ -95,19 +95,19 @@ export const signedRequest = (
     '@query': `?${query.join('?')}`,
   }
   const valueOf = (component: string): string => {
-    if (component.startsWith('"signature-agent"')) return quoted(agent ?? '')
+    if (component.startsWith('"signature-agent"')) return quotedParameter(agent ?? '')
     const lines = fields.flatMap(([name, value]) => (name.toLowerCase() === component ? [value.trim()] : []))
     const value = derived[component] ?? (lines.length > 0 ? lines.join(', ') : undefined)
     if (value === undefined) throw new TypeError(`signedRequest: the request has no ${component}`)
     return value
   }
   const components = given.components ?? usual
-  const written = components.map((one) => (one.startsWith('"') ? one : quoted(one)))
+  const written = components.map((one) => (one.startsWith('"') ? one : quotedParameter(one)))
   const tag = given.tag ?? (agent === undefined ? undefined : 'web-bot-auth')
   const until = expires ?? (agent === undefined ? undefined : new Date(created.getTime() + 60_000))
   const parameters = Object.entries({ created, expires: until, keyid, alg, nonce, tag }).flatMap(([name, value]) => {
     if (value === undefined) return []
-    return [`${name}=${typeof value === 'string' ? quoted(value) : seconds(value)}`]
+    return [`${name}=${typeof value === 'string' ? quotedParameter(value) : unixSeconds(value)}`]
   })
   const input = `(${written.join(' ')});${parameters.join(';')}`
   const base = [

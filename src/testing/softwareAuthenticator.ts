@@ -175,14 +175,14 @@ const coseKey = (...values: ReadonlyArray<Cbor>): Buffer =>
 const publicKeyEncoding = { type: 'spki', format: 'der' } as const
 const privateKeyEncoding = { type: 'pkcs8', format: 'der' } as const
 
-interface Kind {
+interface AlgorithmKind {
   readonly cose: number
   readonly hash: 'sha256' | null
   readonly newKeys: (modulusLength: number) => { readonly publicKey: Buffer; readonly privateKey: Buffer }
   readonly publicKey: (jwk: Readonly<Record<'x' | 'y' | 'n' | 'e', Buffer>>) => Buffer
 }
 
-const kinds: Readonly<Record<PasskeyAlgorithm, Kind>> = {
+const kinds: Readonly<Record<PasskeyAlgorithm, AlgorithmKind>> = {
   ES256: {
     cose: -7,
     hash: 'sha256',
@@ -203,7 +203,7 @@ const kinds: Readonly<Record<PasskeyAlgorithm, Kind>> = {
   },
 }
 
-const algorithms: ReadonlyArray<PasskeyAlgorithm> = ['ES256', 'EdDSA', 'RS256']
+const algorithmNames: ReadonlyArray<PasskeyAlgorithm> = ['ES256', 'EdDSA', 'RS256']
 
 const coseOf = (spki: Buffer, algorithm: PasskeyAlgorithm): Buffer => {
   const jwk = createPublicKey({ key: spki, format: 'der', type: 'spki' }).export({ format: 'jwk' })
@@ -230,7 +230,7 @@ interface Facts {
   readonly attested?: Uint8Array
 }
 
-const nothing = Buffer.alloc(0)
+const noBytes = Buffer.alloc(0)
 
 // WebAuthn §6.1
 const authenticatorData = ({ rpId, counter, synced, attested }: Facts, wrong: WrongAnswer): Buffer => {
@@ -240,7 +240,7 @@ const authenticatorData = ({ rpId, counter, synced, attested }: Facts, wrong: Wr
   const counted = Buffer.alloc(5)
   counted.writeUInt8(bits)
   counted.writeUInt32BE(wrong.counter ?? counter, 1)
-  return Buffer.concat([sha256(wrong.rpId ?? rpId), counted, attested ?? nothing, wrong.trailing ?? nothing])
+  return Buffer.concat([sha256(wrong.rpId ?? rpId), counted, attested ?? noBytes, wrong.trailing ?? noBytes])
 }
 
 // WebAuthn §6.5.1, with an AAGUID of zeros
@@ -260,22 +260,25 @@ const attestationObject = (
   return cbor(new Map<string, Cbor>(Object.entries({ fmt, attStmt, authData })))
 }
 
-interface Kept extends Omit<SoftwarePasskey, 'counter'> {
+interface KeptPasskey extends Omit<SoftwarePasskey, 'counter'> {
   readonly privateKey: KeyObject
   counter: number
 }
 
-const fail = (name: 'InvalidStateError' | 'NotAllowedError' | 'NotSupportedError', message: string): never => {
+const throwDomException = (
+  name: 'InvalidStateError' | 'NotAllowedError' | 'NotSupportedError',
+  message: string,
+): never => {
   throw new DOMException(message, name)
 }
 
-const answer = <R>(id: string, clientExtensionResults: AnswerJson<R>['clientExtensionResults'], response: R) => ({
+const answerJson = <R>(id: string, clientExtensionResults: AnswerJson<R>['clientExtensionResults'], response: R) => ({
   ...({ id, rawId: id, type: 'public-key', authenticatorAttachment: 'platform' } as const),
   clientExtensionResults,
   response,
 })
 
-const has = (list: ReadonlyArray<{ readonly id: string }> | undefined, id: string): boolean =>
+const hasId = (list: ReadonlyArray<{ readonly id: string }> | undefined, id: string): boolean =>
   list?.some((one) => one.id === id) ?? false
 
 /**
@@ -300,7 +303,7 @@ export const softwareAuthenticator = (options: SoftwareAuthenticatorOptions): So
   const self: Device = { origin, own: algorithm, synced, host: new URL(origin).hostname, passkeys: [] }
   return {
     create: (creation, wrong) => create(self, creation, wrong),
-    get: (request, wrong) => assertion(self, request, wrong),
+    get: (request, wrong) => assertPasskey(self, request, wrong),
     passkeys: () =>
       self.passkeys.map(({ id, rpId, userHandle, algorithm: alg, counter }) => ({
         id,
@@ -317,29 +320,31 @@ interface Device {
   readonly own: SoftwareAuthenticatorOptions['algorithm']
   readonly synced: boolean
   readonly host: string
-  readonly passkeys: Kept[]
+  readonly passkeys: KeptPasskey[]
 }
 
 // WebAuthn §7.2: the authenticator data and the hash of the client data
-const signedBy = ({ privateKey, algorithm }: Kept, authData: Buffer, clientData: Buffer): Buffer =>
+const signWith = ({ privateKey, algorithm }: KeptPasskey, authData: Buffer, clientData: Buffer): Buffer =>
   sign(kinds[algorithm].hash, Buffer.concat([authData, sha256(clientData)]), privateKey)
 
 const create = (self: Device, options: CreationOptions, wrong: WrongRegistration = {}): RegistrationJson => {
   const { origin, own, synced, passkeys } = self
-  const offered = options.pubKeyCredParams.flatMap(({ alg }) => algorithms.find((one) => kinds[one].cose === alg) ?? [])
+  const offered = options.pubKeyCredParams.flatMap(
+    ({ alg }) => algorithmNames.find((one) => kinds[one].cose === alg) ?? [],
+  )
   const algorithm =
     wrong.algorithm ??
     (own === undefined ? offered[0] : offered.find((one) => one === own)) ??
-    fail('NotSupportedError', 'none of the offered algorithms is known')
-  if (passkeys.some(({ id }) => has(options.excludeCredentials, id))) {
-    return fail('InvalidStateError', 'a passkey of this user is here already')
+    throwDomException('NotSupportedError', 'none of the offered algorithms is known')
+  if (passkeys.some(({ id }) => hasId(options.excludeCredentials, id))) {
+    return throwDomException('InvalidStateError', 'a passkey of this user is here already')
   }
   const { made, rawId, publicKey } = newPasskey(self, options, algorithm, wrong)
   const data = clientData('webauthn.create', options, origin, wrong)
   const attested = attestedData(rawId, wrong.publicKey ?? coseOf(publicKey, algorithm))
   const authData = authenticatorData({ ...made, synced, attested }, wrong)
   const alg = kinds[algorithm].cose
-  const signed = () => signedBy(made, authData, data)
+  const signed = () => signWith(made, authData, data)
   const response: RegistrationJson['response'] = {
     clientDataJSON: data.toString('base64url'),
     attestationObject: Buffer.from(attestationObject(wrong.attestation, authData, signed, alg)).toString('base64url'),
@@ -348,19 +353,19 @@ const create = (self: Device, options: CreationOptions, wrong: WrongRegistration
     publicKeyAlgorithm: alg,
     transports: ['internal'],
   }
-  return answer(wrong.id ?? made.id, { credProps: { rk: true } }, response)
+  return answerJson(wrong.id ?? made.id, { credProps: { rk: true } }, response)
 }
 
 // One passkey of a user at a site, as authenticators keep them
 const newPasskey = (
   { host, synced, passkeys }: Device,
   { rp, user }: CreationOptions,
-  algorithm: Kept['algorithm'],
+  algorithm: KeptPasskey['algorithm'],
   wrong: WrongRegistration,
 ) => {
   const { publicKey, privateKey } = kinds[algorithm].newKeys(wrong.modulusLength ?? 2048)
   const rawId = randomBytes(16)
-  const made: Kept = {
+  const made: KeptPasskey = {
     id: rawId.toString('base64url'),
     rpId: rp.id ?? host,
     userHandle: user.id,
@@ -374,17 +379,18 @@ const newPasskey = (
   return { made, rawId, publicKey }
 }
 
-const assertion = (self: Device, options: RequestOptions, wrong: WrongAssertion = {}): AssertionJson => {
+const assertPasskey = (self: Device, options: RequestOptions, wrong: WrongAssertion = {}): AssertionJson => {
   const { host, origin, synced, passkeys } = self
   const rpId = options.rpId ?? host
   const { allowCredentials = [] } = options
   const kept =
-    passkeys.findLast((one) => one.rpId === rpId && (allowCredentials.length === 0 || has(allowCredentials, one.id))) ??
-    fail('NotAllowedError', 'no passkey fits')
+    passkeys.findLast(
+      (one) => one.rpId === rpId && (allowCredentials.length === 0 || hasId(allowCredentials, one.id)),
+    ) ?? throwDomException('NotAllowedError', 'no passkey fits')
   if (!synced) kept.counter += 1
   const data = clientData('webauthn.get', options, origin, wrong)
   const authData = authenticatorData({ ...kept, synced }, wrong)
-  const signature = signedBy(kept, authData, wrong.signature === 'wrong' ? Buffer.concat([data, data]) : data)
+  const signature = signWith(kept, authData, wrong.signature === 'wrong' ? Buffer.concat([data, data]) : data)
   const userHandle = wrong.userHandle === undefined ? kept.userHandle : wrong.userHandle
   const response = {
     clientDataJSON: data.toString('base64url'),
@@ -392,5 +398,5 @@ const assertion = (self: Device, options: RequestOptions, wrong: WrongAssertion 
     signature: signature.toString('base64url'),
     ...(userHandle !== null && { userHandle }),
   }
-  return answer(wrong.id ?? kept.id, {}, response)
+  return answerJson(wrong.id ?? kept.id, {}, response)
 }

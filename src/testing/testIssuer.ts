@@ -34,7 +34,7 @@ export interface TestIssuer {
 }
 
 /** What was granted at a sign-in, to the client that sends the code or the refresh token. */
-interface Granted {
+interface IssuedGrant {
   readonly subject: string
   readonly nonce?: string | undefined
   readonly client: string
@@ -49,18 +49,18 @@ interface SigningKey {
   readonly jwk: object
 }
 
-const LIFETIME = 300
+const TOKEN_LIFETIME = 300
 
-const newKey = (): SigningKey => {
+const newSigningKey = (): SigningKey => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const kid = randomUUID()
   return { kid, privateKey, jwk: { ...publicKey.export({ format: 'jwk' }), kid, alg: 'ES256', use: 'sig' } }
 }
 
-const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+const tokenPart = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 const signed = (claims: object, { kid, privateKey }: SigningKey): string => {
-  const input = `${part({ alg: 'ES256', kid, typ: 'JWT' })}.${part(claims)}`
+  const input = `${tokenPart({ alg: 'ES256', kid, typ: 'JWT' })}.${tokenPart(claims)}`
   const signature = sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' })
   return `${input}.${signature.toString('base64url')}`
 }
@@ -84,7 +84,7 @@ export const testIssuer = async (): Promise<TestIssuer> => {
   const self = newIssuer()
   const server = createServer((request, response) => {
     response.setHeader('Content-Type', 'application/json')
-    const answer = answerTo(self, request)
+    const answer = answerRequest(self, request)
     if (answer instanceof Promise) void answer.then(({ status, body }) => response.writeHead(status).end(body))
     else response.writeHead(answer.status, answer.fields).end(answer.body)
   })
@@ -94,9 +94,9 @@ export const testIssuer = async (): Promise<TestIssuer> => {
   // Safe: it listens on a port
   self.issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return Object.assign(self, {
-    token: (claims: Readonly<Record<string, unknown>> = {}) => tokenOf(self, claims),
+    token: (claims: Readonly<Record<string, unknown>> = {}) => issueToken(self, claims),
     rotate: () => {
-      self.key = newKey()
+      self.key = newSigningKey()
     },
     stop: async () => {
       if (!server.listening) return
@@ -110,9 +110,9 @@ export const testIssuer = async (): Promise<TestIssuer> => {
 
 const newIssuer = () => ({
   issuer: '',
-  key: newKey(),
+  key: newSigningKey(),
   subject: 'user',
-  expiresIn: LIFETIME,
+  expiresIn: TOKEN_LIFETIME,
   // Safe: nothing fails at first
   failWith: undefined as string | number | undefined,
   // Safe: they are empty
@@ -120,36 +120,36 @@ const newIssuer = () => ({
   // Safe: it is empty
   revoked: [] as string[],
   /** Codes and refresh tokens, each good for one use. */
-  granted: new Map<string, Granted>(),
+  granted: new Map<string, IssuedGrant>(),
 })
 
-type Issuer = ReturnType<typeof newIssuer>
+type IssuerState = ReturnType<typeof newIssuer>
 
-interface Answer {
+interface IssuerAnswer {
   readonly status: number
   readonly body?: string
   readonly fields?: Readonly<Record<string, string>>
 }
 
-const json = (value: object, status = 200): Answer => ({ status, body: JSON.stringify(value) })
+const json = (value: object, status = 200): IssuerAnswer => ({ status, body: JSON.stringify(value) })
 
-const tokenOf = ({ issuer, key }: Issuer, claims: Readonly<Record<string, unknown>>): string => {
+const issueToken = ({ issuer, key }: IssuerState, claims: Readonly<Record<string, unknown>>): string => {
   const now = Math.floor(Date.now() / 1000)
-  return signed({ iss: issuer, sub: 'user', iat: now, exp: now + LIFETIME, ...claims }, key)
+  return signed({ iss: issuer, sub: 'user', iat: now, exp: now + TOKEN_LIFETIME, ...claims }, key)
 }
 
-const granting = (self: Issuer, granted: Granted): string => {
+const granting = (self: IssuerState, granted: IssuedGrant): string => {
   const id = randomUUID()
   self.granted.set(id, granted)
   return id
 }
 
-const answerTo = (self: Issuer, request: IncomingMessage): Answer | Promise<Answer> => {
+const answerRequest = (self: IssuerState, request: IncomingMessage): IssuerAnswer | Promise<IssuerAnswer> => {
   const { issuer, key } = self
   const { pathname, searchParams } = new URL(request.url ?? '/', issuer)
   if (pathname === '/jwks') return json({ keys: [key.jwk] })
   if (pathname === '/token' && request.method === 'POST') {
-    return text(request).then((body) => tokensFor(self, request, new URLSearchParams(body)))
+    return text(request).then((body) => answerToken(self, request, new URLSearchParams(body)))
   }
   if (pathname === '/revoke' && request.method === 'POST') {
     return text(request).then((body) => revoking(self, new URLSearchParams(body).get('token') ?? ''))
@@ -168,14 +168,14 @@ const answerTo = (self: Issuer, request: IncomingMessage): Answer | Promise<Answ
   })
 }
 
-const revoking = ({ granted, revoked }: Issuer, token: string): Answer => {
+const revoking = ({ granted, revoked }: IssuerState, token: string): IssuerAnswer => {
   granted.delete(token)
   revoked.push(token)
   return { status: 200 }
 }
 
 // Everybody is signed in, without questions
-const authorized = (self: Issuer, asked: URLSearchParams): string => {
+const authorized = (self: IssuerState, asked: URLSearchParams): string => {
   const redirect = new URL(asked.get('redirect_uri') ?? self.issuer)
   const [client, scope] = [asked.get('client_id') ?? '', asked.get('scope') ?? '']
   const [nonce, challenge] = [asked.get('nonce') ?? undefined, asked.get('code_challenge') ?? undefined]
@@ -185,7 +185,7 @@ const authorized = (self: Issuer, asked: URLSearchParams): string => {
   return redirect.href
 }
 
-const clientOf = ({ headers }: IncomingMessage, sent: URLSearchParams): string => {
+const requestClient = ({ headers }: IncomingMessage, sent: URLSearchParams): string => {
   const basic = /^Basic (.+)$/i.exec(headers.authorization ?? '')?.[1]
   const [id = ''] = Buffer.from(basic ?? '', 'base64')
     .toString()
@@ -202,10 +202,10 @@ const claimsIn = (token: string): Record<string, unknown> | undefined => {
   }
 }
 
-const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url')
+const codeChallenge = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url')
 
 // A code and a refresh token are good once; a subject token is one of this issuer
-const tokensFor = (self: Issuer, request: IncomingMessage, sent: URLSearchParams): Answer => {
+const answerToken = (self: IssuerState, request: IncomingMessage, sent: URLSearchParams): IssuerAnswer => {
   self.tokenRequests.push(Object.fromEntries(sent))
   const { failWith } = self
   if (typeof failWith === 'number') return json({}, failWith)
@@ -216,23 +216,23 @@ const tokensFor = (self: Issuer, request: IncomingMessage, sent: URLSearchParams
     if (subject === undefined) return json({ error: 'invalid_request' }, 400)
     const { sub, exp } = subject
     const aud = sent.get('audience') ?? sent.get('resource') ?? undefined
-    const access = tokenOf(self, { sub, aud, exp, scope: sent.get('scope') ?? undefined })
+    const access = issueToken(self, { sub, aud, exp, scope: sent.get('scope') ?? undefined })
     return json({ ...issued, access_token: access, issued_token_type: sent.get('requested_token_type') })
   }
   const id = sent.get('code') ?? sent.get('refresh_token') ?? ''
   const granted = self.granted.get(id)
-  const client = clientOf(request, sent)
+  const client = requestClient(request, sent)
   if (granted === undefined || granted.client !== client) return json({ error: 'invalid_grant' }, 400)
   self.granted.delete(id)
   const { subject, nonce, scope, challenge } = granted
-  if (challenge !== undefined && challenge !== challengeOf(sent.get('code_verifier') ?? '')) {
+  if (challenge !== undefined && challenge !== codeChallenge(sent.get('code_verifier') ?? '')) {
     return json({ error: 'invalid_grant' }, 400)
   }
   return json({
     ...issued,
-    access_token: tokenOf(self, { sub: subject, scope, jti: randomUUID() }),
+    access_token: issueToken(self, { sub: subject, scope, jti: randomUUID() }),
     refresh_token: granting(self, { subject, client, scope }),
     scope,
-    ...(sent.has('code') && { id_token: tokenOf(self, { sub: subject, aud: client, nonce }) }),
+    ...(sent.has('code') && { id_token: issueToken(self, { sub: subject, aud: client, nonce }) }),
   })
 }

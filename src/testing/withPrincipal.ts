@@ -9,8 +9,8 @@ import * as is from '../core/checks.js'
 import { checkOptions } from '../core/options.js'
 import * as Requirement from '../core/Requirement.js'
 import { guardFor } from '../koa/guard.js'
-import { copyLayer, copyRouter, onMutation, type Guarding, type GuardProperties } from '../koa/layer.js'
-import { planned, planOf, write } from '../koa/plan.js'
+import { copyLayer, copyRouter, onMutation, type GuardFunction, type GuardProperties } from '../koa/layer.js'
+import { planned, planOf, writePlan } from '../koa/plan.js'
 import { checkRouter, type RouterInstance } from '../koa/router.js'
 
 const refuseOutsideTests = ({ outsideTests = false }: PrincipalOptions): void => {
@@ -64,7 +64,7 @@ export const withPrincipal = (
       refuseOutsideTests(options)
       return E.right(principal)
     })
-  const openGuard = ({ requirement, levels, then }: GuardProperties): Guarding => {
+  const openGuard = ({ requirement, levels, then }: GuardProperties): GuardFunction => {
     const authenticator = Requirement.effective(requirement)
     return authenticator === undefined
       ? guardFor(Requirement.open, { levels })
@@ -76,15 +76,15 @@ export const withPrincipal = (
   }
   return <R extends object>(router: R): R =>
     // Safe: it has the prototype and the properties of `router`
-    copyOf(checkRouter('withPrincipal(principal)(router)', router), openGuard) as RouterInstance & R
+    openCopy(checkRouter('withPrincipal(principal)(router)', router), openGuard) as RouterInstance & R
 }
 
-const copyOf = (router: RouterInstance, openGuard: (guard: GuardProperties) => Guarding): RouterInstance => {
+const openCopy = (router: RouterInstance, openGuard: (guard: GuardProperties) => GuardFunction): RouterInstance => {
   const layers = router.stack.map((layer) => {
     const copy = copyLayer(layer)
     const plan = planOf(layer)
     const guard = plan.guard && openGuard(plan.guard)
-    write(copy, planned({ ...plan, own: guard, levels: [], guard }))
+    writePlan(copy, planned({ ...plan, own: guard, levels: [], guard }))
     return copy
   })
   // It is unknown what the levels of the original would decide about a new operation

@@ -81,9 +81,12 @@ export type RequestGuard<P, O = unknown> = (
   parameters?: Readonly<Record<string, unknown>>,
 ) => Promise<AdmittedRequest<P, O> | Refused>
 
-const caller = 'guardRequest(app, a)'
+const guardRequestCall = 'guardRequest(app, a)'
 
-const checks: Checks<GuardRequestOptions> = { ...optionChecks, methods: is.maybe(is.oneOf('all', 'sockets')) }
+const guardRequestChecks: Checks<GuardRequestOptions> = {
+  ...optionChecks,
+  methods: is.maybe(is.oneOf('all', 'sockets')),
+}
 
 /**
  * Makes a guard for requests that never reach Koa. It takes the authenticators, settings and sessions of the application, as
@@ -109,12 +112,12 @@ export function guardRequest<S, C, const M extends AuthenticatorLike | Members>(
   options?: GuardRequestOptions,
 ): RequestGuard<PrincipalAsked<M>, ObjectsAsked<M>>
 export function guardRequest(app: Koa, auth: unknown, options: GuardRequestOptions = {}): RequestGuard<unknown> {
-  checkApp(caller, app)
+  checkApp(guardRequestCall, app)
   const where = 'guardRequest(app, a, options)'
-  const { methods = 'sockets', ...settings } = checkOptions(where, options, checks)
+  const { methods = 'sockets', ...settings } = checkOptions(where, options, guardRequestChecks)
   const self: RequestGuarding = {
     app,
-    decide: deciding(guarding(caller, auth), ['request'], methods === 'all' ? undefined : refuseWithoutHost),
+    decide: deciding(guarding(guardRequestCall, auth), ['request'], methods === 'all' ? undefined : refuseWithoutHost),
     isForSockets: methods === 'sockets',
     ...resolveOptions(settings),
   }
@@ -136,7 +139,7 @@ const decideAbout = async (
   given: AnyRequest,
   parameters: Readonly<Record<string, unknown>> | undefined,
 ): Promise<AdmittedRequest<unknown> | Refused> => {
-  const request = self.isForSockets ? asUnsafe(checked(given)) : asSent(checked(given))
+  const request = self.isForSockets ? asUnsafe(checkRequest(given)) : asSent(checkRequest(given))
   const response = new RecordedResponse(request)
   const isFollowed = !self.isForSockets && response.follow(given)
   let admitted: AdmittedRequest<unknown> | undefined
@@ -178,9 +181,9 @@ const admittedRequest = (
     enumerable: true,
   }) as AdmittedRequest<unknown>
 
-const checked = (request: AnyRequest): AnyRequest => {
+const checkRequest = (request: AnyRequest): AnyRequest => {
   if (typeof request === 'object' && request !== null && Array.isArray(request.rawHeaders)) return request
-  throw new TypeError(`${caller} returns a function of a request of node:http; call it with that request`)
+  throw new TypeError(`${guardRequestCall} returns a function of a request of node:http; call it with that request`)
 }
 
 // The request itself belongs to the server that answers it, so nothing is written on it
@@ -188,17 +191,17 @@ const asUnsafe = (request: AnyRequest): IncomingMessage =>
   shownWith(request, 'headers', { ...request.headers, upgrade: request.headers.upgrade ?? '' })
 
 // One request is the same for all guards, because each of them may read a proof that counts once
-const known = new WeakMap<AnyRequest, IncomingMessage>()
+const shownRequests = new WeakMap<AnyRequest, IncomingMessage>()
 
 // Express takes the path of a mounted application out of `url`
 const asSent = (request: AnyRequest): IncomingMessage => {
   const url: unknown = Reflect.get(request, 'originalUrl')
   // Safe: Koa reads of a request of HTTP/2 only what both have
   if (typeof url !== 'string') return request as IncomingMessage
-  const before = known.get(request)
+  const before = shownRequests.get(request)
   if (before !== undefined) return before
   const made = shownWith(request, 'url', url)
-  known.set(request, made)
+  shownRequests.set(request, made)
   return made
 }
 
@@ -257,7 +260,7 @@ class RecordedResponse extends ServerResponse {
 
   /** Is closed when the server's response is; until then, nothing is known of it. `false`: that response was not found. */
   follow(request: AnyRequest): boolean {
-    const answer = answerTo(request)
+    const answer = serverAnswer(request)
     if (answer === undefined) return false
     const close = (): void => {
       const { headersSent, isEnded, statusCode } = answer.state()
@@ -274,12 +277,12 @@ class RecordedResponse extends ServerResponse {
   }
 }
 
-interface Answer {
+interface FollowedAnswer {
   readonly emitter: Duplex | ServerResponse
   readonly state: () => { readonly headersSent: boolean; readonly isEnded: boolean; readonly statusCode: number }
 }
 
-const answerTo = (request: AnyRequest): Answer | undefined => {
+const serverAnswer = (request: AnyRequest): FollowedAnswer | undefined => {
   const { stream } = request as { readonly stream?: unknown }
   if (stream instanceof Duplex) return answerOfStream(stream)
   // Node keeps the response there that a socket is writing. A request that was sent ahead has none yet
@@ -295,7 +298,7 @@ const answerTo = (request: AnyRequest): Answer | undefined => {
   }
 }
 
-const answerOfStream = (stream: Duplex): Answer => ({
+const answerOfStream = (stream: Duplex): FollowedAnswer => ({
   emitter: stream,
   state: () => {
     const { headersSent, sentHeaders } = stream as { readonly headersSent?: boolean; readonly sentHeaders?: object }
@@ -308,7 +311,7 @@ const answerOfStream = (stream: Duplex): Answer => ({
 })
 
 // They describe the body, or the challenge, that a refusal replaces
-const replaced = [
+const replacedFields = [
   'content-encoding',
   'content-length',
   'etag',
@@ -318,14 +321,13 @@ const replaced = [
 ]
 
 // What was there and what a guard adds are one list
-const added: ReadonlySet<string> = new Set(['vary', 'access-control-expose-headers'])
+const mergedFields: ReadonlySet<string> = new Set(['vary', 'access-control-expose-headers'])
 
-/** Writes what Koa has written to the response of another server. Fields that are set there stay, unless they are of its body. */
 const sendTo = (response: AnyResponse, { status, statusMessage, headers = {}, body }: Recorded): void => {
   if (!response.headersSent) {
-    for (const name of replaced) response.removeHeader(name)
+    for (const name of replacedFields) response.removeHeader(name)
     for (const [name, value] of Object.entries(headers)) {
-      const present = added.has(name) ? response.getHeader(name) : undefined
+      const present = mergedFields.has(name) ? response.getHeader(name) : undefined
       const both = present === undefined ? value : union(String(present), String(value))
       response.setHeader(name, typeof both === 'object' ? [...both] : both)
     }

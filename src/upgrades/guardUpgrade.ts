@@ -34,11 +34,6 @@ import { presentToken } from './fromWebSocketProtocol.js'
 /** On a request of node:http: the sign-outs since its upgrade began. */
 const hearingMark: unique symbol = Symbol.for('koa-with-auth/hearing')
 
-interface Reader {
-  readonly store?: unknown
-  readonly initFromExternal: () => Promise<void>
-}
-
 /**
  * Reads the session of a koa-session that `koa-with-auth/sessions` did not set up. Its middleware reads and writes, so
  * an upgrade runs only the part that reads. Without a store, koa-session reads the cookie when the session is first
@@ -48,7 +43,7 @@ export const readPlainSession: Middleware = async (ctx, next) => {
   if (sourceOf(ctx) === undefined) {
     const key = Object.getOwnPropertySymbols(ctx.app.context).find(({ description }) => description === READER)
     // Safe: only koa-session puts it there (koa-session 7, lib/index.js)
-    const reader = key === undefined ? undefined : (Reflect.get(ctx, key) as Reader)
+    const reader = key && (Reflect.get(ctx, key) as { readonly store?: unknown; initFromExternal(): Promise<void> })
     if (reader?.store !== undefined) await reader.initFromExternal()
   }
   return next()
@@ -65,14 +60,14 @@ export const servedBy = (
   if (app.listenerCount('error') === 0) app.on('error', (error: Error) => app.onerror(error))
   // Safe: it inherits everything from the application
   const served = Object.create(app, {
-    middleware: { value: [...first, ...partsOf(app), ...last] },
+    middleware: { value: [...first, ...upgradeParts(app), ...last] },
     createContext: { value: (...given: Parameters<Koa['createContext']>) => app.createContext(...given) },
   }) as Koa
   return served.callback()
 }
 
 // Safe: only this package puts it there
-const partsOf = ({ middleware }: Koa): ReadonlyArray<Middleware> =>
+const upgradeParts = ({ middleware }: Koa): ReadonlyArray<Middleware> =>
   middleware.flatMap((one) => (Reflect.get(one, upgradeMark) as Middleware | undefined) ?? [])
 
 interface Hearing {
@@ -112,13 +107,13 @@ const stillSignedIn = (self: Authenticator<unknown>): Authenticator<unknown> => 
     return {
       description: member.description,
       decide: (attempt) =>
-        andThen(decide(attempt), (result) => (E.isRight(result) && isOver(attempt.request) ? refused : result)),
+        andThen(decide(attempt), (result) => (E.isRight(result) && isSignInOver(attempt.request) ? refused : result)),
     }
   })
 }
 
 // Safe: `hearSignOuts` put it there, if anything did
-const isOver = ({ ctx, req }: Request): boolean => {
+const isSignInOver = ({ ctx, req }: Request): boolean => {
   const hearing = (req as Heard)[hearingMark]
   if (hearing === undefined) return false
   const signIn = signInDigestsOf(ctx)
@@ -193,7 +188,7 @@ export type UpgradeGuard<P, O = unknown> = (
   parameters?: PathParameters,
 ) => Promise<Admitted<P, O> | undefined>
 
-const caller = 'guardUpgrade(app, a)'
+const guardUpgradeCall = 'guardUpgrade(app, a)'
 
 /**
  * Makes a guard for the `upgrade` event of the server that serves an application: the same authenticators as for `withAuth`, with
@@ -231,8 +226,8 @@ export function guardUpgrade<S, C, const M extends AuthenticatorLike | Members>(
   options?: GuardUpgradeOptions,
 ): UpgradeGuard<PrincipalAsked<M>, ObjectsAsked<M>>
 export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptions = {}): UpgradeGuard<unknown> {
-  checkApp(caller, app)
-  const authenticator = stillSignedIn(guarding(caller, auth))
+  checkApp(guardUpgradeCall, app)
+  const authenticator = stillSignedIn(guarding(guardUpgradeCall, auth))
   const { own, route } = resolveOptions(checkOptions('guardUpgrade(app, a, options)', options, optionChecks))
   const decide = deciding(authenticator, ['upgrade'], refuseWithoutHost)
   return async (request, socket, head, parameters) => {
@@ -240,7 +235,7 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
     // Node may have dropped this field (A-24), but it still is an upgrade, and not safe
     request.headers.upgrade ??= ''
     // a client that disconnects before the handshake is no error
-    socket.on('error', ignore)
+    socket.on('error', ignoreError)
     const response = new UpgradeResponse(request)
     if (!response.isNext(socket)) {
       socket.destroy()
@@ -287,7 +282,7 @@ declareFactory('guardUpgrade', guardUpgrade)
 
 const SWITCHING_PROTOCOLS = 101
 
-const ignore = (): void => {}
+const ignoreError = (): void => {}
 
 // How long a refused client may read the response, in milliseconds
 const LINGER = 2000
@@ -384,15 +379,15 @@ export const resolveOptions = ({ route, bearerProtocol, ...own }: Given<GuardUpg
 
 const checkUpgrade = (request: unknown, socket: unknown, head: unknown): void => {
   const isUpgrade =
-    isObject(request) &&
-    isObject(request['headers']) &&
+    isObjectLike(request) &&
+    isObjectLike(request['headers']) &&
     Array.isArray(request['rawHeaders']) &&
-    isObject(socket) &&
+    isObjectLike(socket) &&
     typeof socket['destroy'] === 'function' &&
     head instanceof Uint8Array
   if (isUpgrade) return
   throw new TypeError(
-    `${caller} returns a function of (request, socket, head); call it with the arguments of a server's event "upgrade": server.on('upgrade', async (request, socket, head) => ...)`,
+    `${guardUpgradeCall} returns a function of (request, socket, head); call it with the arguments of a server's event "upgrade": server.on('upgrade', async (request, socket, head) => ...)`,
   )
 }
 
@@ -405,4 +400,4 @@ const namesHost = (request: Request): boolean => {
   return host !== undefined && host !== '' && others.length === 0
 }
 
-const isObject = (u: unknown): u is Readonly<Record<string, unknown>> => typeof u === 'object' && u !== null
+const isObjectLike = (u: unknown): u is Readonly<Record<string, unknown>> => typeof u === 'object' && u !== null

@@ -8,7 +8,7 @@ import type { Request } from 'koa'
 import { AuthError, authenticator, Challenge, type Authenticator, type Description } from 'koa-with-auth'
 import { altW, flatMap } from 'koa-with-auth/fp'
 import type { SecurityScheme } from 'koa-with-auth'
-import { secrets, failures } from '../../../src/testing/laws/random.js'
+import { secrets, randomFailures } from '../../../src/testing/laws/random.js'
 import * as credentials from './arbitrary/credentials.js'
 import { requests } from './arbitrary/requests.js'
 
@@ -43,10 +43,10 @@ export const challenge: Arbitrary<Challenge> = fc
   .map(([scheme, parameters]) => Challenge.make(scheme, Object.fromEntries(parameters)))
 
 /** Failures of one authenticator, with and without their challenge. */
-export const singleError: Arbitrary<AuthError> = failures().map(({ branches: _, ...error }) => error)
+export const singleError: Arbitrary<AuthError> = randomFailures().map(({ branches: _, ...error }) => error)
 
 /** Failures with branches, too, as a fold makes them. */
-export const authError: Arbitrary<AuthError> = failures()
+export const authError: Arbitrary<AuthError> = randomFailures()
 
 // -------------------------------------------------------------------------------------
 // descriptions

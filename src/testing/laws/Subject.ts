@@ -14,7 +14,13 @@ import type { Settings } from '../../core/Settings.js'
 import { settingsOf } from '../../core/Exchange.js'
 import * as is from '../../core/checks.js'
 import { checkOptions, type Checks } from '../../core/options.js'
-import { distinct, locationOf, locationsIn, putting, type CredentialLocation } from '../CredentialLocation.js'
+import {
+  distinctLocations,
+  locationOf,
+  locationsIn,
+  putCredentials,
+  type CredentialLocation,
+} from '../CredentialLocation.js'
 import { HOST, mockRequest, withBasic, type ContextFactory, type RequestSpec } from '../requests.js'
 
 /** The result of a call, also one that is forbidden. */
@@ -25,7 +31,7 @@ export type Verdict =
   | { readonly _tag: 'NoEither'; readonly answer: unknown }
   | { readonly _tag: 'NeverSettled' }
 
-const verdictOf = (result: unknown): Verdict => {
+const verdictFrom = (result: unknown): Verdict => {
   if (typeof result === 'object' && result !== null && '_tag' in result) {
     if (result._tag === 'Right' && 'right' in result) return { _tag: 'Passed', principal: result.right }
     if (result._tag === 'Left' && 'left' in result && isAuthError(result.left)) {
@@ -41,7 +47,7 @@ export const unauthorized: ReadonlyArray<AuthError['_tag']> = ['absent', 'malfor
 /** Whether a caller with credentials was let in; `optional` lets anonymous callers in, too. */
 export const letSomebodyIn = (verdict: Verdict): boolean => verdict._tag === 'Passed' && verdict.principal !== undefined
 
-export const inWords = (verdict: Verdict): string => {
+export const verdictInWords = (verdict: Verdict): string => {
   switch (verdict._tag) {
     case 'Passed':
       return verdict.principal === undefined
@@ -107,7 +113,7 @@ const atLeastOne = is.that(
   'must be an array of at least one request or credential that is let in',
 )
 
-const checks: Checks<LawOptions> = {
+const lawChecks: Checks<LawOptions> = {
   valid: atLeastOne,
   within: is.maybe(is.positive),
   runs: is.maybe(is.positive),
@@ -116,17 +122,18 @@ const checks: Checks<LawOptions> = {
 }
 
 export const subjectOf = (caller: string, member: AuthenticatorLike, given: LawOptions): Subject => {
-  const options = checkOptions(caller, given, checks)
+  const options = checkOptions(caller, given, lawChecks)
   const { valid, within = 1000, runs = 100, above = [], app } = options
   const authenticator = fromFunction(member)
   const { description } = authenticator
   const described = leaves(description).map(locationOf)
   const isDescribed = !described.includes(undefined)
   const specs = valid.map((one) => specOf(caller, one, described))
+  const places = [...described.flatMap((one) => one ?? []), ...(isDescribed ? [] : specs.flatMap(locationsIn))]
   const requestOf = (spec: RequestSpec) => mockRequest(withHost(spec), app)
   let patience = within
   const ask = async (spec: RequestSpec): Promise<Verdict> => {
-    const verdict = await inTime(verdictOn(authenticator, requestOf(spec), above), patience)
+    const verdict = await verdictInTime(verdictOn(authenticator, requestOf(spec), above), patience)
     if (verdict._tag === 'NeverSettled') patience = Math.min(patience, IMPATIENT)
     return verdict
   }
@@ -134,7 +141,7 @@ export const subjectOf = (caller: string, member: AuthenticatorLike, given: LawO
   return {
     description,
     valid: specs,
-    locations: distinct([...described.flatMap((one) => one ?? []), ...(isDescribed ? [] : specs.flatMap(locationsIn))]),
+    locations: distinctLocations(places),
     isDescribed,
     runs,
     within,
@@ -172,7 +179,7 @@ const specOf = (
       `${caller.replace('options', '{ valid }')}: a credential alone is not a request; write the request, such as withBearer('...') or withHeader('X-API-Key', '...')`,
     )
   }
-  if (typeof valid === 'string') return putting(only, [valid], {})
+  if (typeof valid === 'string') return putCredentials(only, [valid], {})
   return withBasic(valid.username, valid.password)
 }
 
@@ -183,7 +190,7 @@ const verdictOn = async (
 ): Promise<Verdict> => {
   let verdict: Verdict = { _tag: 'Threw', error: new Error('the middleware above did not call next()') }
   const last = async (): Promise<void> => {
-    verdict = verdictOf(await evaluate(request))
+    verdict = verdictFrom(await evaluate(request))
   }
   try {
     await through(above, request.ctx, last)
@@ -199,7 +206,7 @@ const through = (above: ReadonlyArray<Middleware>, ctx: Context, last: () => Pro
     last,
   )()
 
-const inTime = (verdict: Promise<Verdict>, ms: number): Promise<Verdict> => {
+const verdictInTime = (verdict: Promise<Verdict>, ms: number): Promise<Verdict> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<Verdict>((resolve) => {
     timer = setTimeout(resolve, ms, { _tag: 'NeverSettled' })

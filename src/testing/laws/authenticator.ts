@@ -13,14 +13,21 @@ import { branchesOf } from '../../core/AuthError.js'
 import { make } from '../../core/Challenge.js'
 import { leaves, challengesOf, type Leaf } from '../../core/Description.js'
 import { alternativesOf } from '../../core/Alternative.js'
-import { type CredentialLocation, locationOf, valuesAt, inWords, putting, without } from '../CredentialLocation.js'
+import {
+  type CredentialLocation,
+  locationOf,
+  valuesAt,
+  inWords,
+  putCredentials,
+  withoutCredential,
+} from '../CredentialLocation.js'
 import { fromOtherSite, type RequestSpec } from '../requests.js'
 import { isBasic, wholly } from '../attacks.js'
 
 export const authenticatorLaws = (authenticator: AuthenticatorLike, options: LawOptions): Laws => {
   checkMember('laws.authenticator(a, ...)', authenticator)
   const subject = subjectOf('laws.authenticator(a, options)', authenticator, options)
-  return lawsOf('an authenticator', laws, subject)
+  return lawsOf('an authenticator', lawsOfAuthenticators, subject)
 }
 
 // OpenAPI, the challenges, `Vary` and the check for CSRF rely on the description of an authenticator
@@ -48,7 +55,7 @@ const isAbsent = (verdict: Verdict): boolean =>
   (verdict._tag === 'Passed' && verdict.principal === undefined)
 
 // An unknown credential in the described places must not count as absent. Checked if no valid request uses these places
-const carrying = (subject: Subject): ReadonlyArray<LawCase> =>
+const unknownInDescribed = (subject: Subject): ReadonlyArray<LawCase> =>
   alternativePlaces(subject)
     .filter(
       (locations): locations is ReadonlyArray<CredentialLocation> =>
@@ -57,7 +64,10 @@ const carrying = (subject: Subject): ReadonlyArray<LawCase> =>
     .filter((locations) => !subject.valid.some((spec) => locations.every(carries(spec))))
     .map((locations) => ({
       what: `an unknown credential in ${locations.map(inWords).join(' and ')}`,
-      spec: locations.reduce<RequestSpec>((spec, location) => putting(location, [wholly(location, UNKNOWN)], spec), {}),
+      spec: locations.reduce<RequestSpec>(
+        (spec, location) => putCredentials(location, [wholly(location, UNKNOWN)], spec),
+        {},
+      ),
       judge: (verdict) =>
         isAbsent(verdict)
           ? `it counts as absent, so something else is read: let scheme and extract name the same field, or give a valid request that carries ${locations.map(inWords).join(' and ')}`
@@ -75,12 +85,13 @@ const withoutDescribed = (subject: Subject): ReadonlyArray<LawCase> => {
     )
   return subject.valid.flatMap((spec) => {
     const present = described.filter(carries(spec))
-    const stripped = present.reduce<RequestSpec>((rest, location) => without(location, rest), spec)
+    const stripped = present.reduce<RequestSpec>((rest, location) => withoutCredential(location, rest), spec)
     const undescribed = 'it was let in without what it says it demands; let scheme and extract name the same field'
     const lessOne = present.map((location): LawCase => ({
       what: `a valid request without ${inWords(location)}`,
-      spec: without(location, spec),
-      judge: (verdict) => (letSomebodyIn(verdict) && !isComplete(without(location, spec)) ? undescribed : undefined),
+      spec: withoutCredential(location, spec),
+      judge: (verdict) =>
+        letSomebodyIn(verdict) && !isComplete(withoutCredential(location, spec)) ? undescribed : undefined,
     }))
     if (!subject.isDescribed) return lessOne
     return [
@@ -100,7 +111,7 @@ const withoutDescribed = (subject: Subject): ReadonlyArray<LawCase> => {
 }
 
 // A valid credential in another place, which no description names
-const elsewhere = (subject: Subject): ReadonlyArray<LawCase> => {
+const validElsewhere = (subject: Subject): ReadonlyArray<LawCase> => {
   const described = describedPlaces(subject)
   const isDescribed = (location: CredentialLocation) =>
     described.some((one) => one.in === location.in && one.name === location.name)
@@ -111,8 +122,8 @@ const elsewhere = (subject: Subject): ReadonlyArray<LawCase> => {
           .filter((to) => !isDescribed(to))
           .map((to): LawCase => ({
             what: `a valid credential in ${inWords(to)}`,
-            spec: putting(to, [value], without(from, spec)),
-            rest: without(from, spec),
+            spec: putCredentials(to, [value], withoutCredential(from, spec)),
+            rest: withoutCredential(from, spec),
             judge: (verdict) =>
               letSomebodyIn(verdict)
                 ? `it also reads ${inWords(to)}, which it does not describe; add an alternative`
@@ -134,7 +145,7 @@ const hidingPlaces = ({ in: where, name }: CredentialLocation): ReadonlyArray<Cr
 
 const describedTruly = lawAbout(
   'its description is true: it reads what it says it reads, and nothing else',
-  (subject) => [...withoutDescribed(subject), ...carrying(subject), ...elsewhere(subject)],
+  (subject) => [...withoutDescribed(subject), ...unknownInDescribed(subject), ...validElsewhere(subject)],
   async (verdict, { judge, rest }, { askOnce }) =>
     rest !== undefined && letSomebodyIn(await askOnce(rest)) ? undefined : judge(verdict),
 )
@@ -194,4 +205,9 @@ const refusesOtherSites = lawAbout(
 )
 
 // last, because it is made of the laws above
-const laws: ReadonlyArray<Law<Subject>> = [...resultLaws, describedTruly, offersChallenges, refusesOtherSites]
+const lawsOfAuthenticators: ReadonlyArray<Law<Subject>> = [
+  ...resultLaws,
+  describedTruly,
+  offersChallenges,
+  refusesOtherSites,
+]

@@ -18,11 +18,11 @@ import {
   withQuery,
   type RequestSpec,
 } from '../requests.js'
-import { inWords, unauthorized, valueInWords } from './Subject.js'
+import { verdictInWords, unauthorized, valueInWords } from './Subject.js'
 import { lawsOf, type Law, type Laws } from './Law.js'
-import { failures, secrets } from './random.js'
+import { randomFailures, secrets } from './random.js'
 
-interface Answered {
+interface MappedFailure {
   readonly error: AuthError
   readonly spec: RequestSpec
   readonly secret: string
@@ -32,13 +32,13 @@ interface Answered {
 
 interface Mapped {
   readonly mapper: ErrorMapper
-  readonly answers: () => ReadonlyArray<Answered>
+  readonly answers: () => ReadonlyArray<MappedFailure>
 }
 
 /** A law. `judge` returns the fix if it does not hold. */
-const lawAbout = (
+const mapperLaw = (
   name: string,
-  judge: (answered: Answered, mapper: ErrorMapper) => string | undefined,
+  judge: (answered: MappedFailure, mapper: ErrorMapper) => string | undefined,
 ): Law<Mapped> => ({
   name,
   find: ({ mapper, answers }) => {
@@ -46,25 +46,27 @@ const lawAbout = (
       const { error, spec, answer } = answered
       const fix = judge(answered, mapper)
       if (fix === undefined) continue
-      const failure = inWords({ _tag: 'Failed', error })
+      const failure = verdictInWords({ _tag: 'Failed', error })
       return { counterexample: `${failure} at ${printed(spec)}\nbecame ${valueInWords(answer)}`, fix }
     }
     return undefined
   },
 })
 
-const isRecord = (u: unknown): u is Readonly<Record<string, unknown>> => typeof u === 'object' && u !== null
+const isObjectLike = (u: unknown): u is Readonly<Record<string, unknown>> => typeof u === 'object' && u !== null
 
-const statusOf = (answer: unknown): unknown => (isRecord(answer) ? answer['status'] : undefined)
+const mappedStatus = (answer: unknown): unknown => (isObjectLike(answer) ? answer['status'] : undefined)
 
 const isStatus = (u: unknown): u is number => Number.isInteger(u) && Number(u) >= 400 && Number(u) <= 599
 
-const answersAll = lawAbout(
+const answersAll = mapperLaw(
   'is total: every failure becomes a response with a status from 400 to 599',
   ({ answer }) => {
     if (answer instanceof Promise) return 'a mapper is sync: return a response, not a promise of one'
-    if (isRecord(answer) && 'threw' in answer) return 'throw nothing; end with defaultErrorMapper(error, request)'
-    return isStatus(statusOf(answer)) ? undefined : 'return { status, headers?, body? } with a status from 400 to 599'
+    if (isObjectLike(answer) && 'threw' in answer) return 'throw nothing; end with defaultErrorMapper(error, request)'
+    return isStatus(mappedStatus(answer))
+      ? undefined
+      : 'return { status, headers?, body? } with a status from 400 to 599'
   },
 )
 
@@ -74,21 +76,22 @@ const isWanted = (tag: AuthError['_tag'], status: number): boolean => {
   return tag === 'unavailable' || tag === 'raised' ? status >= 500 : status < 500 && status !== 401
 }
 
-const rightStatus = lawAbout('says 401 to what is not authenticated, and to nothing else', ({ answer, error }) => {
-  const status = statusOf(answer)
+const rightStatus = mapperLaw('says 401 to what is not authenticated, and to nothing else', ({ answer, error }) => {
+  const status = mappedStatus(answer)
   return !isStatus(status) || isWanted(error._tag, status)
     ? undefined
     : `absent, malformed, invalid and expired are 401; forged, insufficient and notFound another 4xx (403, 404); throttled is 429; unavailable and raised a 5xx; ${error._tag} is not ${status}`
 })
 
-const sendable = lawAbout(
+const sendable = mapperLaw(
   'answers what can be sent: a body that is text, bytes or JSON, headers that HTTP allows',
   ({ answer }) => {
-    if (!isRecord(answer)) return undefined
+    if (!isObjectLike(answer)) return undefined
     const { body, headers } = answer
     try {
-      if (isRecord(body) && !Buffer.isBuffer(body) && typeof JSON.stringify(body) !== 'string') throw new TypeError()
-      for (const [name, value] of Object.entries(isRecord(headers) ? headers : {})) {
+      if (isObjectLike(body) && !Buffer.isBuffer(body) && typeof JSON.stringify(body) !== 'string')
+        throw new TypeError()
+      for (const [name, value] of Object.entries(isObjectLike(headers) ? headers : {})) {
         validateHeaderName(name)
         for (const one of Array.isArray(value) ? value : [value]) validateHeaderValue(name, one)
       }
@@ -101,7 +104,7 @@ const sendable = lawAbout(
   },
 )
 
-const discreet = lawAbout(
+const discreet = mapperLaw(
   'leaks nothing: no credential that was sent, and no message of an exception, is in a response',
   ({ answer, secret }) =>
     leaked(inspect(answer, { depth: null, maxStringLength: null }) + text(answer), [secret]) === undefined
@@ -117,7 +120,7 @@ const text = (answer: unknown): string => {
   }
 }
 
-const pure = lawAbout(
+const pure = mapperLaw(
   'is pure: the same failure gets the same response, and nothing is written',
   ({ answer, error, request, spec }, mapper) => {
     const { response } = request.ctx
@@ -130,7 +133,7 @@ const pure = lawAbout(
   },
 )
 
-const laws: ReadonlyArray<Law<Mapped>> = [answersAll, rightStatus, sendable, discreet, pure]
+const mapperLaws: ReadonlyArray<Law<Mapped>> = [answersAll, rightStatus, sendable, discreet, pure]
 
 const answerOf = (mapper: ErrorMapper, error: AuthError, request: Request): unknown => {
   try {
@@ -147,7 +150,7 @@ export interface MapperOptions {
 }
 
 const cases = secrets().chain((secret) =>
-  failures(fc.constant(`no user has ${secret}`)).map((error) => ({
+  randomFailures(fc.constant(`no user has ${secret}`)).map((error) => ({
     error,
     secret,
     spec: mergeRequests(
@@ -160,7 +163,7 @@ const cases = secrets().chain((secret) =>
 )
 
 // Called once, because every law looks at the same responses
-const answersOf = (mapper: ErrorMapper, { runs = 200 }: MapperOptions): ReadonlyArray<Answered> =>
+const answersOf = (mapper: ErrorMapper, { runs = 200 }: MapperOptions): ReadonlyArray<MappedFailure> =>
   fc.sample(cases, { numRuns: runs, seed: 1 }).map((one) => {
     const request = mockRequest(one.spec)
     return { ...one, request, answer: answerOf(mapper, one.error, request) }
@@ -169,6 +172,6 @@ const answersOf = (mapper: ErrorMapper, { runs = 200 }: MapperOptions): Readonly
 export const errorMapperLaws = (mapper: ErrorMapper, options: MapperOptions = {}): Laws => {
   checkHook('laws.errorMapper(mapper)', mapper, 2)
   checkOptions('laws.errorMapper(mapper, options)', options, { runs: is.maybe(is.positive) })
-  let cached: ReadonlyArray<Answered> | undefined
-  return lawsOf('an error mapper', laws, { mapper, answers: () => (cached ??= answersOf(mapper, options)) })
+  let cached: ReadonlyArray<MappedFailure> | undefined
+  return lawsOf('an error mapper', mapperLaws, { mapper, answers: () => (cached ??= answersOf(mapper, options)) })
 }

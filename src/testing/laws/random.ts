@@ -47,17 +47,17 @@ export const requestSpecs = (): Arbitrary<RequestSpec> =>
 /** RFC 9110 §5.6.2. */
 const tokens = (): Arbitrary<string> => fc.stringMatching(/^[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,20}$/)
 
-const printable = fc.stringMatching(/^[\x20-\x7e]{0,20}$/)
+const printableText = fc.stringMatching(/^[\x20-\x7e]{0,20}$/)
 
 const challenges = (): Arbitrary<Challenge> =>
   fc
     .tuple(
       tokens(),
-      fc.uniqueArray(fc.tuple(tokens(), printable), { selector: ([name]) => name.toLowerCase(), maxLength: 4 }),
+      fc.uniqueArray(fc.tuple(tokens(), printableText), { selector: ([name]) => name.toLowerCase(), maxLength: 4 }),
     )
     .map(([scheme, parameters]) => Challenges.make(scheme, Object.fromEntries(parameters)))
 
-const reasons = (): Arbitrary<AuthErrors.FailureReason> =>
+const failureReasons = (): Arbitrary<AuthErrors.FailureReason> =>
   fc.record({ detail: fc.string({ minLength: 1 }), code: fc.string({ minLength: 1 }) }, { requiredKeys: [] })
 
 /** Failures without a challenge; `message` is that of the exception. */
@@ -65,8 +65,10 @@ const bareFailures = (message: Arbitrary<string> = fc.string()): Arbitrary<AuthE
   fc.oneof(
     fc.constantFrom(AuthErrors.absent, AuthErrors.malformed, AuthErrors.forged, AuthErrors.notFound),
     // Mappers get objects, never the plain values that can be called
-    reasons().chain((reason) => fc.constantFrom({ ...AuthErrors.invalid(reason) }, { ...AuthErrors.expired(reason) })),
-    reasons().map(AuthErrors.insufficient),
+    failureReasons().chain((reason) =>
+      fc.constantFrom({ ...AuthErrors.invalid(reason) }, { ...AuthErrors.expired(reason) }),
+    ),
+    failureReasons().map(AuthErrors.insufficient),
     fc.option(fc.array(tokens(), { maxLength: 3 }), { nil: undefined }).map(AuthErrors.insufficient),
     fc.option(fc.integer({ min: 0, max: 3600 }), { nil: undefined }).map(AuthErrors.unavailable),
     fc.option(fc.integer({ min: 0, max: 3600 }), { nil: undefined }).map(AuthErrors.throttled),
@@ -79,7 +81,7 @@ const singleFailures = (message?: Arbitrary<string>): Arbitrary<AuthError> =>
     .tuple(bareFailures(message), fc.option(challenges(), { nil: undefined }))
     .map(([error, challenge]) => (challenge === undefined ? error : { ...error, challenge }))
 
-export const failures = (message?: Arbitrary<string>): Arbitrary<AuthError> =>
+export const randomFailures = (message?: Arbitrary<string>): Arbitrary<AuthError> =>
   fc.oneof(
     singleFailures(message),
     fc

@@ -42,19 +42,19 @@ const expect = (done: string, actual: unknown, expected: unknown): void => {
 const LONG = 120_000
 // It is over soon, and a busy store can take longer than it: so what is looked at before it is over has LONG
 const SHORT = 40
-const PATIENCE = 5_000
+const LONGEST_WAIT = 5_000
 
 const strange = `Ünïcødé 日本語 🔑 '"\\%_*?:{}$1; drop table auth_texts; --\r\n\t`
 
-const newKey = (): string => `koa-with-auth/law/${randomUUID()}`
+const lawKey = (): string => `koa-with-auth/law/${randomUUID()}`
 
-const textOf = async (store: Store, key: string): Promise<string | undefined> => (await store.get([key]))[0]
+const keptText = async (store: Store, key: string): Promise<string | undefined> => (await store.get([key]))[0]
 
-const membersOf = async (store: Store, set: string): Promise<ReadonlyArray<string>> =>
+const sortedMembers = async (store: Store, set: string): Promise<ReadonlyArray<string>> =>
   [...(await store.members(set))].sort()
 
 /** Waits until a question has this answer, and returns its last answer. */
-const until = async <A>(
+const waitUntil = async <A>(
   elapse: StoreLawOptions['elapse'],
   ask: () => Promise<A>,
   isIt: (answer: A) => boolean,
@@ -62,7 +62,7 @@ const until = async <A>(
   await elapse?.(SHORT + 5)
   for (let waited = 0; ; waited += SHORT) {
     const answer = await ask()
-    if (isIt(answer) || waited >= PATIENCE || elapse !== undefined) return answer
+    if (isIt(answer) || waited >= LONGEST_WAIT || elapse !== undefined) return answer
     await pause(SHORT)
   }
 }
@@ -77,12 +77,12 @@ const keeping: ReadonlyArray<StoreLaw> = [
     fix: 'return an array with a string or undefined for each key; the rows of a database come in any order, so look each key up in them',
     hold: async (store) => {
       const texts = ['', '0', 'null', ' ', 'a ', strange, JSON.stringify({ a: [1, '"'] }), 'x'.repeat(100_000)]
-      const keys = texts.map(newKey)
+      const keys = texts.map(lawKey)
       for (const [at, key] of keys.entries()) {
         expect('insert a new key', await store.insert(key, texts[at] ?? '', LONG), true)
         expect('get it', await store.get([key]), [texts[at]])
       }
-      const [unknown, reversed] = [newKey(), keys.toReversed()]
+      const [unknown, reversed] = [lawKey(), keys.toReversed()]
       expect('get many keys', await store.get([...reversed, unknown]), [...texts.toReversed(), undefined])
       expect('get a key twice', await store.get([keys[3]!, unknown, keys[3]!]), [' ', undefined, ' '])
       expect('get no key', await store.get([]), [])
@@ -92,7 +92,7 @@ const keeping: ReadonlyArray<StoreLaw> = [
     name: 'apart: keys, texts and members that differ in any character are different, and so are a key and a set',
     fix: 'compare strings byte by byte: a collation may ignore case, accents and blanks at the end; and keep sets apart from texts',
     hold: async (store) => {
-      const key = newKey()
+      const key = lawKey()
       const near = [`${key} `, ` ${key}`, `${key}\n`, `${key}/`, key.slice(0, -1), `${key}a`, `${key}A`, `${key}ä`]
       const more = [
         `${key}e\u0301`,
@@ -108,8 +108,8 @@ const keeping: ReadonlyArray<StoreLaw> = [
       expect('get all of them', await store.get(keys), keys)
       const members = keys.filter((one) => one.length < 1000)
       for (const one of members) await store.add(key, one, LONG)
-      expect('members', await membersOf(store, key), members.toSorted())
-      expect('members of a set that is near', await membersOf(store, `${key} `), [])
+      expect('members', await sortedMembers(store, key), members.toSorted())
+      expect('members of a set that is near', await sortedMembers(store, `${key} `), [])
       for (const was of [`${key} `, key.toUpperCase(), '']) {
         expect(`update where the text is ${JSON.stringify(was)}`, await store.update(key, 'no', LONG, was), false)
       }
@@ -120,7 +120,7 @@ const keeping: ReadonlyArray<StoreLaw> = [
     name: 'insert: only a key that is not known',
     fix: 'insert if absent in one step: insert ... on conflict do nothing, or SET NX',
     hold: async (store) => {
-      const [key, ended, unknown] = [newKey(), newKey(), newKey()]
+      const [key, ended, unknown] = [lawKey(), lawKey(), lawKey()]
       expect('insert a new key', await store.insert(key, 'first', LONG), true)
       expect('insert it again', await store.insert(key, 'second', LONG), false)
       expect('insert the same text again', await store.insert(key, 'first', LONG), false)
@@ -136,25 +136,25 @@ const keeping: ReadonlyArray<StoreLaw> = [
     name: 'update: only a live key, and with `was` only if its text is still that',
     fix: 'update ... where the key is live and the text is `was`, in one step; no upsert',
     hold: async (store) => {
-      const [key, unknown] = [newKey(), newKey()]
+      const [key, unknown] = [lawKey(), lawKey()]
       expect('update an unknown key', await store.update(unknown, 'a', LONG), false)
       expect('update an unknown key with was', await store.update(unknown, 'a', LONG, ''), false)
-      expect('get it', await textOf(store, unknown), undefined)
+      expect('get it', await keptText(store, unknown), undefined)
       await store.insert(key, 'a', LONG)
       expect('update', await store.update(key, 'b', LONG), true)
       expect('update to the same text and lifetime', await store.update(key, 'b', LONG), true)
       expect('update with the text before it', await store.update(key, 'c', LONG, 'a'), false)
-      expect('get it', await textOf(store, key), 'b')
+      expect('get it', await keptText(store, key), 'b')
       expect('update with its text', await store.update(key, 'c', LONG, 'b'), true)
       expect('update with the same text', await store.update(key, 'c', LONG, 'c'), true)
-      expect('get it', await textOf(store, key), 'c')
+      expect('get it', await keptText(store, key), 'c')
     },
   },
   {
     name: 'end: nothing brings a key back that was ended, known or not',
     fix: 'keep that a key was ended; insert and update leave it as it is',
     hold: async (store) => {
-      const [key, unknown] = [newKey(), newKey()]
+      const [key, unknown] = [lawKey(), lawKey()]
       await store.insert(key, 'a', LONG)
       for (const one of [key, unknown]) {
         await store.end(one, LONG)
@@ -162,27 +162,27 @@ const keeping: ReadonlyArray<StoreLaw> = [
         expect('update', await store.update(one, 'b', LONG), false)
         expect('update with was', await store.update(one, 'b', LONG, 'a'), false)
         await store.end(one, LONG)
-        expect('get', await textOf(store, one), undefined)
+        expect('get', await keptText(store, one), undefined)
       }
       await store.add(key, 'm', LONG)
-      expect('members of a set that has the name of an ended key', await membersOf(store, key), ['m'])
+      expect('members of a set that has the name of an ended key', await sortedMembers(store, key), ['m'])
     },
   },
   {
     name: 'sets: each member once, in any order',
     fix: 'the key of a member is the set and the member',
     hold: async (store) => {
-      const [set, other] = [newKey(), newKey()]
-      expect('members of an unknown set', await membersOf(store, set), [])
+      const [set, other] = [lawKey(), lawKey()]
+      expect('members of an unknown set', await sortedMembers(store, set), [])
       for (const member of ['b', 'a', strange, 'b', '']) await store.add(set, member, LONG)
       await store.add(other, 'c', LONG)
-      expect('members', await membersOf(store, set), ['', 'a', 'b', strange].sort())
+      expect('members', await sortedMembers(store, set), ['', 'a', 'b', strange].sort())
       const many = Array.from({ length: 20 }, (_, at) => `m${at}`).sort()
-      const crowd = newKey()
+      const crowd = lawKey()
       await Promise.all(many.map((member) => store.add(crowd, member, LONG)))
-      expect('members that were added at once', await membersOf(store, crowd), many)
-      expect('members of the other', await membersOf(store, other), ['c'])
-      expect('get the set as a key', await textOf(store, set), undefined)
+      expect('members that were added at once', await sortedMembers(store, crowd), many)
+      expect('members of the other', await sortedMembers(store, other), ['c'])
+      expect('get the set as a key', await keptText(store, set), undefined)
     },
   },
 ]
@@ -191,7 +191,7 @@ const keeping: ReadonlyArray<StoreLaw> = [
 const everlasting = async (
   store: Store,
 ): Promise<{ readonly texts: ReadonlyArray<string>; readonly ended: string }> => {
-  const [inserted, updated, ended] = [newKey(), newKey(), newKey()]
+  const [inserted, updated, ended] = [lawKey(), lawKey(), lawKey()]
   await store.insert(inserted, 'a', Infinity)
   await store.insert(updated, 'b', LONG)
   await store.update(updated, 'a', Infinity)
@@ -204,7 +204,7 @@ const timing: ReadonlyArray<StoreLaw> = [
     name: 'lifetimes: texts, ends and members last as long as they should, and not longer',
     fix: 'keep until when each is good, in milliseconds, and compare it with the time; what is over counts as unknown',
     hold: async (store, { elapse }) => {
-      const [short, shorter, longer, ended, set] = [newKey(), newKey(), newKey(), newKey(), newKey()]
+      const [short, shorter, longer, ended, set] = [lawKey(), lawKey(), lawKey(), lawKey(), lawKey()]
       const forever = await everlasting(store)
       await store.insert(longer, 'a', LONG)
       await store.update(longer, 'b', 2 * LONG)
@@ -215,15 +215,15 @@ const timing: ReadonlyArray<StoreLaw> = [
       await store.add(set, 'long', LONG)
       await store.add(set, 'short', SHORT)
       await store.add(set, 'forever', Infinity)
-      const gone = await until(
+      const gone = await waitUntil(
         elapse,
         async () => store.get([short, shorter]),
         (texts) => texts.every((text) => text === undefined),
       )
       expect('get texts whose lifetime is over', gone, [undefined, undefined])
-      const members = await until(
+      const members = await waitUntil(
         elapse,
-        () => membersOf(store, set),
+        () => sortedMembers(store, set),
         (all) => all.length <= 2,
       )
       expect('members, one of which is over', members, ['forever', 'long'])
@@ -231,7 +231,7 @@ const timing: ReadonlyArray<StoreLaw> = [
       await (elapse ?? pause)(LONG / 500)
       expect('update what is over', await store.update(shorter, 'c', LONG), false)
       expect('insert what is over', await store.insert(shorter, 'c', LONG), true)
-      const isAgain = await until(
+      const isAgain = await waitUntil(
         elapse,
         () => store.insert(ended, 'd', LONG),
         (one) => one,
@@ -246,7 +246,7 @@ const timing: ReadonlyArray<StoreLaw> = [
     name: 'prolonged: a second end and a second add never shorten',
     fix: 'keep the later one of both times',
     hold: async (store, { elapse }) => {
-      const [ended, prolonged, set, witness] = [newKey(), newKey(), newKey(), newKey()]
+      const [ended, prolonged, set, witness] = [lawKey(), lawKey(), lawKey(), lawKey()]
       await store.end(ended, LONG)
       await store.add(set, 'a', LONG)
       await store.end(prolonged, SHORT)
@@ -256,14 +256,14 @@ const timing: ReadonlyArray<StoreLaw> = [
       await store.end(ended, SHORT)
       await store.add(set, 'a', SHORT)
       await store.insert(witness, 'a', SHORT)
-      await until(
+      await waitUntil(
         elapse,
-        () => textOf(store, witness),
+        () => keptText(store, witness),
         (text) => text === undefined,
       )
       expect('insert an ended key', await store.insert(ended, 'x', LONG), false)
       expect('insert a key whose end was prolonged', await store.insert(prolonged, 'x', LONG), false)
-      expect('members', await membersOf(store, set), ['a', 'b'])
+      expect('members', await sortedMembers(store, set), ['a', 'b'])
     },
   },
 ]
@@ -274,16 +274,16 @@ const racing: ReadonlyArray<StoreLaw> = [
     fix: 'each method is one statement or one script; nothing is read first',
     hold: async (store, { elapse }) => {
       for (let round = 0; round < 5; round += 1) {
-        const key = newKey()
+        const key = lawKey()
         expect('how many of 20 insert', await winners(20, (at) => store.insert(key, `${at}`, LONG)), 1)
-        const text = await textOf(store, key)
+        const text = await keptText(store, key)
         expect('how many of 20 update', await winners(20, (at) => store.update(key, `new ${at}`, LONG, text)), 1)
       }
-      const over = newKey()
+      const over = lawKey()
       await store.insert(over, 'a', SHORT)
-      await until(
+      await waitUntil(
         elapse,
-        () => textOf(store, over),
+        () => keptText(store, over),
         (text) => text === undefined,
       )
       expect('how many of 20 insert what is over', await winners(20, (at) => store.insert(over, `${at}`, LONG)), 1)
@@ -294,7 +294,7 @@ const racing: ReadonlyArray<StoreLaw> = [
     fix: 'update and insert decide about the ended key in the statement that writes',
     hold: async (store) => {
       for (let round = 0; round < 5; round += 1) {
-        const [known, unknown] = [newKey(), newKey()]
+        const [known, unknown] = [lawKey(), lawKey()]
         await store.insert(known, 'a', LONG)
         const writes = (key: string) => [
           store.update(key, 'b', LONG),
@@ -310,9 +310,9 @@ const racing: ReadonlyArray<StoreLaw> = [
     name: 'one after another: random calls have the results of a list in memory',
     fix: 'compare the calls with the documentation of Store',
     hold: (store, { runs }) =>
-      tried(
+      checkProperty(
         fc.asyncProperty(fc.array(calls, { minLength: 1, maxLength: 12 }), async (all) => {
-          const run = running(store)
+          const run = recordCalls(store)
           for (const one of all) await run.call(one)
           run.judge()
         }),
@@ -323,9 +323,9 @@ const racing: ReadonlyArray<StoreLaw> = [
     name: 'at the same time: calls that overlap have the results of some order of them',
     fix: 'each method is one atomic change or one question',
     hold: (store, { runs }) =>
-      tried(
+      checkProperty(
         fc.asyncProperty(fc.scheduler(), fc.array(calls, { minLength: 2, maxLength: 7 }), async (scheduler, all) => {
-          const run = running(store)
+          const run = recordCalls(store)
           await Promise.all([overlapping(scheduler, run.call, all), scheduler.waitAll()])
           run.judge()
         }),
@@ -350,15 +350,15 @@ const calls: Arbitrary<StoreCall> = fc.oneof(
 class NotLinear extends Error {}
 
 /** Notes calls of a store and their results, under names of its own. */
-const running = (store: Store) => {
-  const begin = `${newKey()}/`
+const recordCalls = (store: Store) => {
+  const begin = `${lawKey()}/`
   const history: Called[] = []
   let moment = 0
   const ask = async (call: StoreCall): Promise<unknown> => {
     const key = begin + call.key
     switch (call.name) {
       case 'get':
-        return textOf(store, key)
+        return keptText(store, key)
       case 'end':
         return store.end(key, LONG).then(() => undefined)
       case 'insert':
@@ -368,7 +368,7 @@ const running = (store: Store) => {
       case 'add':
         return store.add(key, call.member, LONG).then(() => undefined)
       case 'members':
-        return membersOf(store, key)
+        return sortedMembers(store, key)
     }
   }
   return {
@@ -388,7 +388,7 @@ const running = (store: Store) => {
 const overlapping = (scheduler: Scheduler, call: (one: StoreCall) => Promise<void>, all: ReadonlyArray<StoreCall>) =>
   Promise.all(all.map((one) => scheduler.schedule(Promise.resolve(), one.name).then(() => call(one))))
 
-const tried = async <T>(property: fc.IAsyncProperty<T>, runs: number): Promise<void> => {
+const checkProperty = async <T>(property: fc.IAsyncProperty<T>, runs: number): Promise<void> => {
   const { failed, errorInstance: error, seed } = await fc.check(property, { numRuns: runs })
   if (!failed) return
   if (!(error instanceof NotLinear)) throw error

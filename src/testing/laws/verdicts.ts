@@ -6,12 +6,18 @@ import fc, { type Arbitrary } from 'fast-check'
 import { branchesOf } from '../../core/AuthError.js'
 import { isThenable } from '../../core/Result.js'
 import { defaultErrorMapper } from '../../core/Settings.js'
-import { inWords as locationInWords, locationsIn, putting, valuesAt, without } from '../CredentialLocation.js'
+import {
+  inWords as locationInWords,
+  locationsIn,
+  putCredentials,
+  valuesAt,
+  withoutCredential,
+} from '../CredentialLocation.js'
 import {
   blindAttacks,
   informedAttacks,
   leaked,
-  plain,
+  asServersRead,
   secretsAmong,
   unknownIn,
   type Attack,
@@ -19,7 +25,7 @@ import {
 } from '../attacks.js'
 import { fromOtherSite, impostors, mergeRequests, printed, type RequestSpec } from '../requests.js'
 import type { Law } from './Law.js'
-import { inWords, letSomebodyIn, type Subject, type Verdict } from './Subject.js'
+import { verdictInWords, letSomebodyIn, type Subject, type Verdict } from './Subject.js'
 import { hostileTexts, requestSpecs, secrets as randomSecrets } from './random.js'
 
 export const lawAbout = <A extends { readonly spec: RequestSpec }>(
@@ -32,25 +38,25 @@ export const lawAbout = <A extends { readonly spec: RequestSpec }>(
     for (const lawCase of of(subject)) {
       const verdict = await subject.askOnce(lawCase.spec)
       // then no law can be checked
-      const fix = verdict._tag === 'NeverSettled' ? settle(subject) : await judge(verdict, lawCase, subject)
+      const fix = verdict._tag === 'NeverSettled' ? settleFix(subject) : await judge(verdict, lawCase, subject)
       if (fix !== undefined) return { counterexample: reportedOf(lawCase, verdict), fix }
     }
     return undefined
   },
 })
 
-const settle = ({ within }: Subject): string =>
+const settleFix = ({ within }: Subject): string =>
   `settle every promise within ${within} ms; give questions to a store a shorter time limit`
 
 const reportedOf = (lawCase: { readonly spec: RequestSpec; readonly what?: string }, verdict: Verdict): string =>
-  `${lawCase.what === undefined ? '' : `${lawCase.what}: `}${printed(lawCase.spec)}\n${inWords(verdict)}`
+  `${lawCase.what === undefined ? '' : `${lawCase.what}: `}${printed(lawCase.spec)}\n${verdictInWords(verdict)}`
 
 const randomAttacks = (target: Target): Arbitrary<Attack> => {
   const { locations, valid } = target
   const nothing = fc.constant<Attack>({ what: 'no credential', spec: {}, secrets: [] })
   const at = locations.map((location) => {
     const isWrong = (text: string): boolean =>
-      valid.every((one) => !valuesAt(location, one).includes(plain(location, text)))
+      valid.every((one) => !valuesAt(location, one).includes(asServersRead(location, text)))
     return fc.oneof(
       randomSecrets()
         .filter(isWrong)
@@ -59,7 +65,7 @@ const randomAttacks = (target: Target): Arbitrary<Attack> => {
         .filter(isWrong)
         .map((text) => ({
           what: `a hostile credential in ${locationInWords(location)}`,
-          spec: putting(location, [text], {}),
+          spec: putCredentials(location, [text], {}),
           secrets: [],
         })),
     )
@@ -79,18 +85,22 @@ export const attacksOn = (subject: Subject): ReadonlyArray<Attack> => [
 ]
 
 // Without any credential: an empty request, valid requests without theirs, and requests that claim to be a user
-const bare = ({ locations, valid }: Subject): ReadonlyArray<Attack> => {
+const withoutCredentials = ({ locations, valid }: Subject): ReadonlyArray<Attack> => {
   const stripped = valid.map(({ remoteAddress: _, ...spec }) =>
-    [...locations, ...locationsIn(spec)].reduce<RequestSpec>((rest, location) => without(location, rest), spec),
+    [...locations, ...locationsIn(spec)].reduce<RequestSpec>(
+      (rest, location) => withoutCredential(location, rest),
+      spec,
+    ),
   )
   return [{}, ...stripped, ...impostors].map((spec) => ({ what: 'no credential', spec, secrets: [] }))
 }
 
-const whole = ({ valid }: Subject): ReadonlyArray<{ readonly spec: RequestSpec }> => valid.map((spec) => ({ spec }))
+const validRequests = ({ valid }: Subject): ReadonlyArray<{ readonly spec: RequestSpec }> =>
+  valid.map((spec) => ({ spec }))
 
 const total = lawAbout(
   'is total: never throws, never rejects, settles in time',
-  (subject) => [...whole(subject), ...bare(subject), ...attacksOn(subject)],
+  (subject) => [...validRequests(subject), ...withoutCredentials(subject), ...attacksOn(subject)],
   (verdict) => {
     if (verdict._tag === 'Threw' || verdict._tag === 'NoEither')
       return 'return false or a Left for what is refused; throw nothing'
@@ -100,7 +110,7 @@ const total = lawAbout(
   },
 )
 
-const failsClosed = lawAbout('fails closed: without a credential no one is admitted', bare, (verdict) =>
+const failsClosed = lawAbout('fails closed: without a credential no one is admitted', withoutCredentials, (verdict) =>
   letSomebodyIn(verdict)
     ? 'compare with what was sent only if something was: an absent field is undefined or an empty string, and must equal nothing'
     : undefined,
@@ -118,13 +128,13 @@ const refusesOthers = lawAbout(
   },
 )
 
-const letsIn = lawAbout('lets in what is valid', whole, (verdict) => {
+const letsIn = lawAbout('lets in what is valid', validRequests, (verdict) => {
   if (verdict._tag !== 'Passed')
     return 'it must let in every request given as valid; is it the right credential? A hook is called with the request first, then with the credential: (request, credential) => ...'
-  return unfinished(verdict.principal)
+  return unfinishedPrincipal(verdict.principal)
 })
 
-const unfinished = (principal: unknown): string | undefined => {
+const unfinishedPrincipal = (principal: unknown): string | undefined => {
   if (!principal) return 'a principal must be truthy; return an object that says who it is'
   if (typeof principal === 'function') return 'a principal is a function; call it'
   if (typeof principal !== 'object') return undefined
@@ -145,13 +155,13 @@ const deterministic: Law<Subject> = {
       const first = await ask(spec)
       const between = await Promise.all([ask(spec), ask({}), ask(spec)])
       const verdicts = [first, between[0], between[2], await ask(spec)]
-      const other = verdicts.find((verdict) => verdict._tag === 'NeverSettled' || !isSame(first, verdict))
+      const other = verdicts.find((verdict) => verdict._tag === 'NeverSettled' || !isSameVerdict(first, verdict))
       if (other === undefined) continue
       return {
-        counterexample: `${printed(spec)}\nfirst: ${inWords(first)}\nthen: ${inWords(other)}`,
+        counterexample: `${printed(spec)}\nfirst: ${verdictInWords(first)}\nthen: ${verdictInWords(other)}`,
         fix:
           other._tag === 'NeverSettled'
-            ? settle(subject)
+            ? settleFix(subject)
             : 'keep nothing from one request to the next: no counter, no regular expression with the flag g, no shared variable',
       }
     }
@@ -159,7 +169,7 @@ const deterministic: Law<Subject> = {
   },
 }
 
-const isSame = (one: Verdict, other: Verdict): boolean => {
+const isSameVerdict = (one: Verdict, other: Verdict): boolean => {
   if (one._tag === 'Passed' && other._tag === 'Passed') return isDeepStrictEqual(one.principal, other.principal)
   if (one._tag !== 'Failed' || other._tag !== 'Failed') return one._tag === other._tag
   const tags = ({ error }: typeof one) => branchesOf(error).map(({ _tag }) => _tag)
@@ -167,7 +177,7 @@ const isSame = (one: Verdict, other: Verdict): boolean => {
 }
 
 // Also with valid credentials that are refused for another reason
-const asking = (subject: Subject): ReadonlyArray<Attack> => [
+const requestsWithSecrets = (subject: Subject): ReadonlyArray<Attack> => [
   ...attacksOn(subject).filter(({ secrets }) => secrets.length > 0),
   ...subject.valid.map((spec) => ({
     what: 'a write from another site',
@@ -176,17 +186,17 @@ const asking = (subject: Subject): ReadonlyArray<Attack> => [
   })),
 ]
 
-const everything = { depth: null, maxStringLength: null, maxArrayLength: null, showHidden: false } as const
+const inspectEverything = { depth: null, maxStringLength: null, maxArrayLength: null, showHidden: false } as const
 
 const reportedBy = (verdict: Verdict, spec: RequestSpec, { requestOf }: Subject): string => {
   if (!('error' in verdict)) return ''
   const mapped = verdict._tag === 'Failed' ? JSON.stringify(defaultErrorMapper(verdict.error, requestOf(spec))) : ''
-  return `${inspect(verdict.error, everything)}\n${mapped}`
+  return `${inspect(verdict.error, inspectEverything)}\n${mapped}`
 }
 
 const secrecy = lawAbout(
   'leaks nothing: no credential that was sent is in a failure, a challenge or an exception',
-  asking,
+  requestsWithSecrets,
   (verdict, { spec, secrets }, subject) =>
     leaked(reportedBy(verdict, spec, subject), secrets) === undefined
       ? undefined
