@@ -1,8 +1,4 @@
-/**
- * What has changed between a policy file, or an OpenAPI document, and an application.
- *
- * The command prints differences, and SARIF and `seal` make findings of them.
- */
+/** What has changed between a policy file, or an OpenAPI document, and an application: for the command, SARIF and `seal`. */
 import { accessPathsOf, byOperation, lineText, type PolicyLine } from './policy.js'
 import { compareAccess, publicAccess, waysInWords, type AccessPath, type Comparison } from './Way.js'
 

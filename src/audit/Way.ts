@@ -1,27 +1,9 @@
-/**
- * A way in: what a caller must send together, and what must have been granted. An operation with alternatives has
- * several. If anonymous callers get in, one has no credentials.
- *
- * It says less than a description, but enough to compare which callers two policies let in.
- */
-import {
-  challengesOf,
-  children,
-  distinctScopes,
-  schemeOf,
-  type Description,
-  type Leaf,
-  type ObjectRule,
-  type Scoped,
-  type SecurityScheme,
-} from '../core/Description.js'
+/** A way in: what a caller must send together, and what must have been granted. Enough to compare which callers two policies let in. */
+import { challengesOf, children, distinctScopes, schemeOf } from '../core/Description.js'
+import type { Description, Leaf, ObjectRule, Scoped, SecurityScheme } from '../core/Description.js'
 import { alternativesOf, type CredentialDemand } from '../core/Alternative.js'
 
-/**
- * A description in words, such as `bearer, or API key in header X-API-Key`. Different trees have different words: a
- * group within another one is in parentheses. The words say what a client sends, and what must have been granted. They
- * cannot say what a hook decides.
- */
+/** A description in words, such as `bearer, or API key in header X-API-Key`: different trees have different words. */
 export const descriptionInWords = (whole: Description): string => {
   const description = demandIn(whole)
   switch (description._tag) {

@@ -11,27 +11,14 @@ import * as Requirement from '../core/Requirement.js'
 import { defaults, type Settings } from '../core/Settings.js'
 import { allOf } from '../core/allOf.js'
 import { declareFactory } from '../core/options.js'
-import {
-  isApplication,
-  isGuard,
-  routerOf,
-  type AnyApplication,
-  type AnyRouter,
-  type GuardFunction,
-} from '../koa/layer.js'
+import { isApplication, isGuard, routerOf } from '../koa/layer.js'
+import type { AnyApplication, AnyRouter, GuardFunction } from '../koa/layer.js'
 import { additionOf } from '../koa/settings.js'
 import { upstreamsOf } from '../koa/upstreams.js'
 import type { Audit } from './Audit.js'
 import type { Decider } from './findings.js'
-import {
-  auditOf,
-  enforcedIn,
-  routerReadingOf,
-  withTable,
-  type CheckedRoute,
-  type MiddlewareLayer,
-  type RouterReading,
-} from './router.js'
+import { auditOf, enforcedIn, routerReadingOf, withTable } from './router.js'
+import type { CheckedRoute, MiddlewareLayer, RouterReading } from './router.js'
 
 /**
  * Reports, for each operation of a router and of the routers mounted on it, what protects it, which level decided, and which

@@ -1,8 +1,4 @@
-/**
- * What a reviewer should look at: findings of an audit, and of a comparison with a policy file.
- *
- * The command prints them all. `seal` takes off what its lists allow, and refuses a router that has others.
- */
+/** What a reviewer should look at. The command prints all findings; `seal` refuses a router with others than its lists allow. */
 import * as Requirement from '../core/Requirement.js'
 import { unreadNote, type Audit, type AuditedMiddleware, type AuditedOperation, type Shadow } from './Audit.js'
 import { shadows, withoutThose, type Difference } from './Difference.js'
@@ -136,10 +132,7 @@ export interface Decider {
   readonly policy?: CrossOriginPolicy
 }
 
-/**
- * Two authenticators, or two functions, that a policy file would call by the same words. If they were exchanged, it would be no
- * difference.
- */
+/** Two authenticators, or functions, of the same words in a policy file: if they were exchanged, it would be no difference. */
 export const sameWordsIn = (deciders: ReadonlyArray<Decider>): ReadonlyArray<AuditFinding> => {
   const first = new Map<string, Named & { readonly operation: string }>()
   const found = new Map<string, AuditFinding>()

@@ -127,10 +127,7 @@ interface Branch {
 
 const newBranch = (): Branch => ({ below: new Map(), ended: [], open: [] })
 
-/**
- * Finds those of many patterns that are not apart from another one, in their order. Of thousands of routes, each has few such
- * neighbors, so not every pair is compared.
- */
+/** Finds those of many patterns that are not apart from another one, in their order: of thousands of routes, each has few. */
 export const nearbyAmong = <A extends { readonly accepted: PathPattern }>(
   all: ReadonlyArray<A>,
 ): ((pattern: PathPattern) => ReadonlyArray<A>) => {

@@ -1,9 +1,4 @@
-/**
- * Reads from a router what protects each of its operations.
- *
- * It reads the guards in the layers, which are what runs. It sends no requests, and changes nothing. It knows nothing
- * of middleware above the router (`app.use`, a proxy).
- */
+/** What protects each operation, read from the guards in the layers, which are what runs. Middleware above the router is unknown. */
 import type { Authenticator } from '../core/Authenticator.js'
 import { isSafe, originsOf, type CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { alternativesOf } from '../core/Alternative.js'
@@ -19,24 +14,12 @@ import type { Application } from '../koa/plan.js'
 import { additionOf, isSettings } from '../koa/settings.js'
 import { table, type Access, type Audit, type AuditedOperation, type Protection } from './Audit.js'
 import { relate } from './RoutedPath.js'
-import {
-  shadowedBy,
-  orderOf,
-  pathLayersOf,
-  routesOf,
-  type PathLayer,
-  type Route,
-  type RunsFirst,
-  isOfSeal,
-} from './routes.js'
+import { shadowedBy, orderOf, pathLayersOf, routesOf, isOfSeal } from './routes.js'
+import type { PathLayer, Route, RunsFirst } from './routes.js'
 import { nearbyAmong } from './paths.js'
 import { descriptionInWords, objectInWords, waysOf } from './Way.js'
 
-/**
- * The settings of an operation. If some hold only for a part of its requests, the weaker ones count. They come from
- * `authSettings` and `apiApp`, in the order in which a request passes them. Nothing runs, because marks say what each
- * of them adds.
- */
+/** The settings of an operation, read from marks in the order of a request. If some hold for a part of its requests, the weaker count. */
 const settingsAt = (
   route: Route,
   layers: ReadonlyArray<PathLayer>,
@@ -225,12 +208,7 @@ export interface MiddlewareLayer {
   readonly covering?: Covering
 }
 
-/**
- * The middleware among layers.
- *
- * Middleware of `use` runs for requests that an operation matches, in the order of registration, and can answer them
- * itself. Middleware of `app.use`, and what answers if no operation matches, are not parts of a router.
- */
+/** Middleware of `use` runs, in the order of registration, for requests that an operation matches, and can answer them itself. */
 const middlewareLayers = (
   layers: ReadonlyArray<PathLayer>,
   routes: ReadonlyArray<Route>,

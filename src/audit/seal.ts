@@ -11,18 +11,8 @@ import { aheadOfParams, sealedMark, upgradeMark, withCode } from '../core/data.j
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, type Checks, type Given } from '../core/options.js'
 import type { Layer, RouterInstance } from '../koa/router.js'
-import {
-  dropStatefulFlags,
-  isApplication,
-  isGuard,
-  isLayer,
-  labelOf,
-  onMutation,
-  originalOf,
-  type AnyApplication,
-  type AnyRouter,
-  type ReadLayer,
-} from '../koa/layer.js'
+import { dropStatefulFlags, isApplication, isGuard, isLayer, labelOf, onMutation, originalOf } from '../koa/layer.js'
+import type { AnyApplication, AnyRouter, ReadLayer } from '../koa/layer.js'
 import { isEntryOf, listedName, whyMissing } from '../koa/operations.js'
 import { missingParameter } from '../koa/parameters.js'
 import { guardIndexIn, planned, planOf, writePlan } from '../koa/plan.js'
@@ -39,10 +29,7 @@ type Listed = Audited['reading']
 
 type Allowed = Required<Given<Pick<SealOptions, 'public' | 'middleware'>>>
 
-/**
- * Everything about a router that its lists do not allow. An operation that lets in anonymous callers must be public on
- * purpose. So it must be listed, also with `optional(...)`. And no unlisted function may answer before a guard.
- */
+/** What the lists of a router do not allow: an operation for anonymous callers, and a function before a guard, must be listed. */
 const notAllowed = (
   findings: ReadonlyArray<AuditFinding>,
   reading: Listed,
@@ -268,10 +255,7 @@ const closeLayer = (
   Object.freeze(layer)
 }
 
-/**
- * Settings right before a guard: the cross-site check is at least as strict as the policy file says. `seal` cannot know the settings
- * above the router, so they are compared here.
- */
+/** Settings right before a guard, as strict as the policy file: `seal` cannot know those above the router, so they are compared here. */
 const obeying = ({ trustedOrigins }: CrossOriginPolicy, operation: string, file: string): Function => {
   let isWarned = false
   const settings = applySettings((outer) => {

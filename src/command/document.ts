@@ -106,10 +106,7 @@ const documentFrom = (text: string): E.Either<string, object> => {
   return typeof paths === 'object' && paths !== null ? E.right(document) : E.left('has no paths')
 }
 
-/**
- * All differences of the guards from the text of a document, or why it is no document. `opened`: the guards let in more than the
- * document says.
- */
+/** The differences of the guards from a document, or why it is none. `opened`: the guards let in more than the document says. */
 export const documentDifferences = (
   text: string,
   routers: ReadonlyArray<AnyRouter>,

@@ -36,10 +36,7 @@ const typeIn = (folder: string): unknown => {
   return dirname(folder) === folder ? undefined : typeIn(dirname(folder))
 }
 
-/**
- * The exports of a module. CommonJS is loaded by `require`: `import` sets no `module.parent`, so a program that ends with
- * `if (!module.parent) app.listen()`, as many programs do, would listen.
- */
+/** The exports of a module. CommonJS by `require`: `import` sets no `module.parent`, so `if (!module.parent) app.listen()` would listen. */
 const importModule = async (file: string): Promise<object> => {
   const load = () => import(pathToFileURL(file).href) as Promise<object>
   if (!isCommonJs(file)) return load()

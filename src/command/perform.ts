@@ -16,9 +16,7 @@ import { documentDifferences } from './document.js'
 import { sarifOf } from './sarif.js'
 import type { Audited } from '../audit/application.js'
 
-/**
- * What to do with the audit: print it, write it as a policy file, or compare it with one or with an OpenAPI document.
- */
+/** Print the audit, write it as a policy file, or compare it with one or with an OpenAPI document. */
 type Task =
   | { readonly _tag: 'Print' }
   | { readonly _tag: 'Asvs'; readonly level: number; readonly required: number }

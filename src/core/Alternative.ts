@@ -1,6 +1,4 @@
-/**
- * The alternatives of a description: its disjunctive normal form, which OpenAPI, the audit, the policy file and debugging list.
- */
+/** The alternatives of a description: its disjunctive normal form, which OpenAPI, the audit, the policy file and debugging list. */
 import { distinctScopes, leaves, type Description, type Leaf, type Optional, type Scoped } from './Description.js'
 
 export interface CredentialDemand {
@@ -14,10 +12,7 @@ export interface CredentialDemand {
   readonly objects: ReadonlyArray<string>
 }
 
-/**
- * One way in: credentials that are sent together, and what else must hold. OpenAPI, the audit, the policy file and
- * debugging list alternatives.
- */
+/** One way in: credentials that are sent together, and what else must hold. */
 interface Alternative {
   /** Empty if anonymous callers pass. */
   readonly demands: ReadonlyArray<CredentialDemand>

@@ -32,17 +32,8 @@ import { absent, type AuthError } from './AuthError.js'
 import { make as challengeOf, type Challenge } from './Challenge.js'
 import { AnyCredentials, causeOf } from './Credentials.js'
 import * as Descriptions from './Description.js'
-import {
-  andThen,
-  finisherOf,
-  failureOf,
-  wordsOfHook,
-  type Evaluation,
-  type PrincipalFromAnswer,
-  type Result,
-  type Decode,
-  type Decoded,
-} from './Result.js'
+import { andThen, finisherOf, failureOf, wordsOfHook } from './Result.js'
+import type { Evaluation, PrincipalFromAnswer, Result, Decode, Decoded } from './Result.js'
 import { decoderOf, schemaLike, type Schema } from './Schema.js'
 import { deepFreeze, frozenCopy } from './data.js'
 import { functionName } from './functionName.js'
@@ -105,10 +96,7 @@ const authenticatorChecks: Checks<AuthenticatorOptions<unknown, unknown, unknown
   maxLength: is.maybe(is.positive),
 }
 
-/**
- * @internal How a kind reads its credential: the two steps before its hook. `throttled` needs them, because it must see the credential
- * before the hook does. What a plain function reads is unknown.
- */
+/** @internal How a kind reads its credential, before its hook: `throttled` sees it then. What a plain function reads is unknown. */
 export interface CredentialReader {
   readonly extract: (request: Request) => O.Option<unknown>
   /** The credentials in it; a Left is malformed. It is async if their schema is. */

@@ -1,21 +1,8 @@
-/**
- * What an authenticator demands, as data: a tree with a leaf for every kind and a node for every combinator.
- *
- * The guard, the error mapper, OpenAPI and the audit all read this one value; none of them keeps a copy.
- */
+/** What an authenticator demands, as data: a tree that the guard, the error mapper, OpenAPI and the audit read. None keeps a copy. */
 import type * as E from 'fp-ts/lib/Either.js'
 import type { Request } from './Request.js'
-import {
-  absent,
-  because,
-  branchesOf,
-  malformed,
-  raised,
-  type Why,
-  type AuthError,
-  type NeededAuthentication,
-  type NeededProof,
-} from './AuthError.js'
+import { absent, because, branchesOf, malformed, raised } from './AuthError.js'
+import type { Why, AuthError, NeededAuthentication, NeededProof } from './AuthError.js'
 import { frozen, type Challenge } from './Challenge.js'
 import { deepFreeze, type Fact } from './data.js'
 import * as is from './checks.js'
@@ -63,10 +50,7 @@ export interface MutualTlsScheme {
   readonly description?: string
 }
 
-/**
- * The request field that a scheme reads, for `Vary` (RFC 9110 §12.5.5): `undefined` for a query, which is part of the
- * URL; `*` if it is unknown.
- */
+/** The field that a scheme reads, for `Vary` (RFC 9110 §12.5.5): `undefined` for a query, which is in the URL; `*` if unknown. */
 export const fieldOf = (scheme: SecurityScheme | undefined): string | undefined => {
   switch (scheme?.type) {
     case 'apiKey':
@@ -94,10 +78,7 @@ export type Description = Leaf | AnyOf | AllOf | Optional | Scoped
 export interface LeafNotes {
   /** What else decides about it, in words, the innermost first: `throttled 5/900 s`, `recoverUnavailable fromCache`. */
   readonly wrappers?: ReadonlyArray<string>
-  /**
-   * The name of the function that decides: a plain function, or that of `authorize`. It is the option `name`, the function's own
-   * name, or a digest of its text.
-   */
+  /** The name of the function that decides: the option `name`, the function's own name, or a digest of its text. */
   readonly decidedBy?: string | undefined
   /** The functions that these words are about. So the audit finds two functions that have the same words. */
   readonly functions?: ReadonlyArray<readonly [words: string, f: Function]>
@@ -368,10 +349,11 @@ export const withChallenges = (description: Description, error: AuthError): Auth
   }
 }
 
-/**
- * What OpenAPI calls the scheme of a kind: the name that its author gave, or one that is derived from the scheme. It is
- * `undefined` for a plain function. Some names depend on the request's application.
- */
+/** The branches of a member that was not asked, because another one had decided. It still offers its challenge. */
+export const skipped = (description: Description): ReadonlyArray<AuthError> =>
+  branchesOf(withChallenges(description, absent)).map((branch) => ({ ...branch, skipped: true }))
+
+/** What OpenAPI calls the scheme of a kind: the name that was given, or a derived one; `undefined` for a plain function. */
 export const schemeNameOf = (leaf: Leaf, request?: Request): string | undefined => {
   if (leaf.fields !== undefined) return leaf.schemeName ?? 'form'
   const scheme = schemeOf(leaf, request)

@@ -168,10 +168,7 @@ export const knownExchange = (carrying: object): Exchange | undefined => {
   return exchange
 }
 
-/**
- * The record that the response of a request carries. It is that of its first context, because middleware can make
- * another context for the same response.
- */
+/** The record of a response: that of its first context, because middleware can make another one for the same response. */
 export const exchangeOfResponse = (ctx: Context, exchange = exchangeOf(ctx)): Exchange => {
   const response: Context['res'] & Carrying = ctx.res
   return (response[exchangeMark] ??= exchange)
@@ -196,10 +193,7 @@ export const askHook = ({ whole }: Attempt): void => {
   whole.told = undefined
 }
 
-/**
- * @internal Tells the hook that is asked what an authenticator or a key has decided that it called itself. `asked` is what it was when
- * the hook called: after a time limit, another hook may be asked.
- */
+/** @internal Tells the hook that is asked what it called decided. `asked`: after a time limit, another hook may be asked. */
 export const tell = <R extends Result<unknown>>(
   attempt: Attempt | undefined,
   asked: number | undefined,

@@ -1,7 +1,4 @@
-/**
- * What a user has proved, and when. A session keeps its proofs, so an operation can ask for a fresh one or for a second
- * factor.
- */
+/** What a user has proved, and when. A session keeps its proofs, so an operation can ask for a fresh one or for a second factor. */
 import { ownField, ownFields } from './data.js'
 import type { NeededProof } from './AuthError.js'
 
@@ -83,10 +80,7 @@ const doneAt = (proof: Proof): number => {
   return ownField(proof, 'issuer') === undefined ? proof.at : -Infinity
 }
 
-/**
- * Adds a proof. A newer one replaces an older one of the same method, issuer and subject, so the list stays short. What the user
- * did for the older one stays known.
- */
+/** Adds a proof; a newer one replaces that of the same method, issuer and subject. What the user did for the older one stays known. */
 export const addedTo = (proofs: ReadonlyArray<Proof>, proof: Proof): ReadonlyArray<Proof> => {
   const older = proofs.find((one) => isSameWay(one, proof))
   if (older === undefined) return [...proofs, proof]

@@ -87,10 +87,7 @@ declareFactory('also', also)
 export const isAlso = (u: unknown): u is Also =>
   typeof u === 'object' && u !== null && '_tag' in u && u._tag === 'Also' && 'authenticators' in u
 
-/**
- * @internal Throws a TypeError for an Also without authenticators, such as one written by hand: it would let everybody
- * in.
- */
+/** @internal Throws a TypeError for an Also without authenticators, written by hand: it would let everybody in. */
 export const checkAlso = (where: string, { authenticators }: { readonly authenticators: unknown }): void => {
   if (Array.isArray(authenticators) && authenticators.length > 0 && authenticators.every(isAuthenticator)) return
   throw new TypeError(`${where}: also(...) holds no authenticator`)

@@ -89,10 +89,7 @@ export const isThenable = (value: unknown): value is PromiseLike<unknown> => {
   }
 }
 
-/**
- * @internal A promise for a value with a `then`. A promise of Node's own is returned as it is, unless its `then` was
- * replaced.
- */
+/** @internal A promise for a value with a `then`; Node's own one as it is, unless its `then` was replaced. */
 export const toPromise = (value: unknown): Promise<unknown> =>
   value instanceof Promise && value.then === Promise.prototype.then ? value : new Promise((resolve) => resolve(value))
 
@@ -138,9 +135,7 @@ export class UnavailableError extends Error {
 const isUnavailableError = (u: unknown): u is { readonly retryAfter?: unknown } =>
   typeof u === 'object' && u !== null && unavailableMark in u && u[unavailableMark] === true
 
-/**
- * @internal The failure for an exception: `unavailable` if it is an UnavailableError, otherwise `raised`. Never throws.
- */
+/** @internal The failure for an exception: `unavailable` of an UnavailableError, otherwise `raised`. Never throws. */
 export const failureOf = (error: unknown): AuthError => {
   try {
     if (!isUnavailableError(error)) return raised(error)
@@ -182,10 +177,7 @@ export const fromLookup = (answer: unknown): Evaluation<unknown> => {
   }
 }
 
-/**
- * The result of a hook's answer, completed by `finish`, which must not throw. An asynchronous answer takes one promise more, where
- * `andThen(fromAnswer(answer), ...)` would take two.
- */
+/** A hook's answer, completed by `finish`, which must not throw: one promise where `andThen(fromAnswer(answer), ...)` takes two. */
 const finishedResult = <A>(answer: unknown, finish: Finish<A>, about: A): Evaluation<unknown> => {
   if (isThenable(answer)) return finishedLate(answer, finish, about)
   const evaluation = fromAnswer(answer)

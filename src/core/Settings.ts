@@ -1,8 +1,4 @@
-/**
- * The settings of an application, for all its guards. They are on the Koa context, so a guard works in any application.
- *
- * Pure data; `koa/settings.ts` checks the settings and puts them there, in the record of the request (`Exchange.ts`).
- */
+/** The settings of an application, as data. `koa/settings.ts` checks them and puts them into the record of the request. */
 import { STATUS_CODES } from 'node:http'
 import type { Request } from './Request.js'
 import { failures, type AuthError } from './AuthError.js'
@@ -67,10 +63,7 @@ const withReason = (response: AuthResponse, error: AuthError): AuthResponse =>
 // A browser that keeps no cookies would try again for ever
 const unknownHere = 'This sign-in cannot be finished: it was used already, or this browser kept no cookie of it.'
 
-/**
- * @internal The members that a failure can add to its problem document, as OpenAPI describes them. `withMembers` writes no others, so
- * the schema cannot be incomplete.
- */
+/** @internal The members that a failure can add to its problem document. `withMembers` writes no others, so OpenAPI lists all. */
 export const problemMembers = {
   code: { type: 'string', description: 'Why, for programs' },
   reason: {
@@ -244,19 +237,14 @@ export const answeredBy = (error: unknown): AuthResponse | undefined =>
   error instanceof Error ? (ownField(error, answeredMark) as AuthResponse | undefined) : undefined
 
 /** The status of an HTTP error of the 4xx class, as `http-errors` and `ctx.throw` make them; otherwise `undefined`. */
-export const httpStatusOf = (error: unknown): number | undefined =>
-  error instanceof Error &&
-  'status' in error &&
-  'statusCode' in error &&
-  'expose' in error &&
-  typeof error.expose === 'boolean' &&
-  typeof error.status === 'number' &&
-  error.status === error.statusCode &&
-  error.status >= 400 &&
-  error.status < 500 &&
-  STATUS_CODES[error.status] !== undefined
-    ? error.status
-    : undefined
+export const httpStatusOf = (error: unknown): number | undefined => {
+  if (!(error instanceof Error)) return undefined
+  const [status, statusCode, expose] = ['status', 'statusCode', 'expose'].map((name): unknown =>
+    Reflect.get(error, name),
+  )
+  const isHttp = typeof expose === 'boolean' && typeof status === 'number' && status === statusCode
+  return isHttp && status >= 400 && status < 500 && STATUS_CODES[status] !== undefined ? status : undefined
+}
 
 /** A class of exceptions. */
 export type ExceptionClass<X> = abstract new (...args: never[]) => X

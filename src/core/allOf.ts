@@ -7,23 +7,12 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
-import {
-  combined,
-  decideOf,
-  fromFunction,
-  make,
-  nodeOf,
-  type Authenticator,
-  type AuthenticatorLike,
-  type Decide,
-  type Halves,
-  type PrincipalOf,
-} from './Authenticator.js'
-import { isSent, objectsIn, type AllOf } from './Description.js'
+import { combined, decideOf, fromFunction, make, nodeOf } from './Authenticator.js'
+import type { Authenticator, AuthenticatorLike, Decide, Halves, PrincipalOf } from './Authenticator.js'
+import { isSent, objectsIn, skipped, type AllOf } from './Description.js'
 import { accept, evidenceOf, merge, plain, objectsOf, type Evidence } from './Evidence.js'
 import type { Attempt } from './Exchange.js'
-import { checkGroup, isList, skipped } from './lists.js'
-import { declareFactory } from './options.js'
+import { checkGroup, declareFactory, isList } from './options.js'
 import { andThen, type Evaluation, type Result } from './Result.js'
 
 // `& {}` makes editors show the principals instead of this name

@@ -7,16 +7,8 @@ import type { AuthError, NeededAuthentication } from './AuthError.js'
 import { decideOf, fromFunction, isAuthenticator, wrapping, type Authenticator, type Halves } from './Authenticator.js'
 import type { Finding, Finds } from './Exchange.js'
 import type { Challenge } from './Challenge.js'
-import {
-  constantFailure,
-  distinctScopes,
-  withChallenges,
-  noted,
-  withScopes,
-  type Description,
-  type Scoped,
-  admitsAnonymous,
-} from './Description.js'
+import { constantFailure, distinctScopes, withChallenges, noted, withScopes, admitsAnonymous } from './Description.js'
+import type { Description, Scoped } from './Description.js'
 import { deepFreeze } from './data.js'
 import type { EndSource } from './ends.js'
 import { evidenceOf } from './Evidence.js'

@@ -85,10 +85,7 @@ export const positive: Check = (where, value) => {
   throw new TypeError(`${where} must be a number from 1 to ${MAX_NUMBER}, not ${given}`)
 }
 
-/**
- * Milliseconds that are compared with times in whole seconds, such as those of tokens. Less than a second can only be a mistake: a
- * number of seconds.
- */
+/** Milliseconds that are compared with whole seconds, such as those of tokens: less than a second is a number of seconds by mistake. */
 export const milliseconds: Check = (where, value) => {
   if (typeof value === 'number' && value >= 1000 && value <= Number.MAX_SAFE_INTEGER) return
   const given = typeof value === 'number' ? String(value) : typeName(value)

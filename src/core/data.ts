@@ -81,10 +81,7 @@ export type ErrorCode =
 
 export const withCode = <E extends Error>(error: E, code: ErrorCode): E => Object.assign(error, { code })
 
-/**
- * `instanceof` for a class of errors with a code of its own, whichever copy of this package made the error. A subclass is asked as
- * usual.
- */
+/** `instanceof` for errors of a code, whichever copy of this package made them. A subclass is asked as usual. */
 export const isInstance = (asked: Function, own: Function, u: unknown, code: ErrorCode): boolean =>
   asked === own
     ? typeof u === 'object' && u !== null && 'code' in u && u.code === code

@@ -76,9 +76,7 @@ export const functionDigest = (f: Function): string => {
   return digest(functionTokens(text)?.join('\n') ?? text, 'hex').slice(0, 12)
 }
 
-/**
- * Options in words, for the policy file: `maxTokenAge 300`, `nonce (lifetime 60)`, a function by its name. Never call it with a secret.
- */
+/** Options in words, for the policy file: `maxTokenAge 300`, a function by its name. Never call it with a secret. */
 export const optionWords = (options: object): ReadonlyArray<string> =>
   Object.entries(options).flatMap(([name, value]: [string, unknown]) =>
     value === undefined ? [] : [`${name} ${optionValueInWords(value)}`],

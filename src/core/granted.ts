@@ -1,7 +1,4 @@
-/**
- * The scopes that a credential says itself: the claims of a token, in what was accepted, and `scopes` of an API key, in the principal.
- * `requireScopes` reads them unless it gets a function. A combinator that keeps the principal keeps them; after any other, such as `map`, they are not known.
- */
+/** The scopes that a credential says itself: claims of a token, `scopes` of an API key. Known while a combinator keeps the principal. */
 
 /** Scopes: an array, a set, or a string with blanks between them, such as the `scope` of a token (RFC 6749 §3.3). */
 export type Granted = ReadonlyArray<string> | ReadonlySet<string> | string | undefined

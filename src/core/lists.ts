@@ -3,29 +3,13 @@ import * as E from 'fp-ts/lib/Either.js'
 import { showObjects, type Attempt } from './Exchange.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
-import {
-  combined,
-  decideOf,
-  fromFunction,
-  type Authenticator,
-  type AuthenticatorLike,
-  type Halves,
-  type PrincipalOf,
-  changed,
-  combinedMembers,
-} from './Authenticator.js'
-import {
-  admitsAnonymous,
-  anyOf as anyOfDescriptions,
-  constantFailure,
-  isSent,
-  type AnyOf,
-  type Description,
-  withChallenges,
-} from './Description.js'
+import { combined, decideOf, fromFunction, changed, combinedMembers } from './Authenticator.js'
+import type { Authenticator, AuthenticatorLike, Halves, PrincipalOf } from './Authenticator.js'
+import { admitsAnonymous, anyOf as anyOfDescriptions, constantFailure, isSent, skipped } from './Description.js'
+import type { AnyOf, Description } from './Description.js'
 import { isAnonymous, type Evaluation, type Result } from './Result.js'
 import { keepingScopes } from './granted.js'
-import { checkMember, declareFactories, isPlain, typeName } from './options.js'
+import { checkMember, declareFactories, checkGroup, isList } from './options.js'
 
 /**
  * Tries another authenticator if this one fails, and keeps both failures. After an outage or an exception, it does not try the
@@ -132,10 +116,7 @@ export function anyOf(group: Group): Authenticator<unknown> {
   return only !== undefined && others.length === 0 ? only : alternatives(members)
 }
 
-/**
- * @internal The authenticator of one member, or `anyOf` for a list. Throws a TypeError for anything else, which names
- * the place.
- */
+/** @internal The authenticator of one member, or `anyOf` for a list. Throws a TypeError that names the place for anything else. */
 export const authenticatorOf = (caller: string, auth: unknown, member = `${caller}(...)`): Authenticator<unknown> => {
   if (Array.isArray(auth)) {
     checkGroup(caller, auth)
@@ -229,41 +210,5 @@ const checkOptionalLast = (caller: string, members: ReadonlyArray<{ readonly des
     throw new TypeError(
       `${caller}: alternative ${at + 1} is optional, so those after it would never be asked; put it last`,
     )
-  }
-}
-
-export const isList = <A>(group: ReadonlyArray<A> | Readonly<Record<string, A>>): group is ReadonlyArray<A> =>
-  Array.isArray(group)
-
-/** The branches of a member that was not asked, because another one had decided. It still offers its challenge. */
-export const skipped = (description: Description): ReadonlyArray<AuthError> =>
-  AuthErrors.branchesOf(withChallenges(description, AuthErrors.absent)).map((branch) => ({ ...branch, skipped: true }))
-
-// Each of these mistakes would let everybody in, or refuse everybody
-
-export const checkGroup = (caller: string, group: unknown): void => {
-  if (Array.isArray(group)) {
-    if (group.length === 0) throw new TypeError(`${caller}([]): an empty list; pass at least one authenticator`)
-    // `entries` also visits holes, which `forEach` would skip
-    for (const [at, member] of group.entries()) checkMember(`${caller}([...])[${at}]`, member)
-    return
-  }
-  if (typeof group !== 'object' || group === null) {
-    throw new TypeError(
-      `${caller} takes a list or an object of authenticators, not ${typeName(group)}; write ${caller}([a, b])`,
-    )
-  }
-  if (!isPlain(group)) {
-    throw new TypeError(`${caller} takes a plain object; one with its own prototype (__proto__) hides members`)
-  }
-  const entries = Object.entries(group)
-  if (entries.length === 0) throw new TypeError(`${caller}({}): an empty object; pass at least one authenticator`)
-  for (const [key, member] of entries) {
-    // engines put integer-like keys first, whatever the order written
-    if (/^\d+$/.test(key))
-      throw new TypeError(
-        `${caller}({ ${key}: ... }): the key looks like an integer, and would change the order; use a name`,
-      )
-    checkMember(`${caller}({ ${key} })`, member)
   }
 }

@@ -14,19 +14,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type { Request } from './Request.js'
 import type { AuthError } from './AuthError.js'
-import {
-  changed,
-  combined,
-  fromFunction,
-  isAuthenticator,
-  make,
-  nodeOf,
-  readerOf,
-  type Authenticator,
-  type Change,
-  type Decide,
-  type Halves,
-} from './Authenticator.js'
+import { changed, combined, fromFunction, isAuthenticator, make, nodeOf, readerOf } from './Authenticator.js'
+import type { Authenticator, Change, Decide, Halves } from './Authenticator.js'
 import { admitsAnonymous, refuseObjects, withChallenges, wrappedBy } from './Description.js'
 import { accept } from './Evidence.js'
 import { askHook, evidenceFor, finishingHookResult } from './Exchange.js'
@@ -39,11 +28,8 @@ import {
   fromAnswerToAnonymous,
   isAnonymous,
   isThenable,
-  type AnonymousOf,
-  type Evaluation,
-  type PrincipalFromAnswer,
-  type Result,
 } from './Result.js'
+import type { AnonymousOf, Evaluation, PrincipalFromAnswer, Result } from './Result.js'
 import { functionName } from './functionName.js'
 import { checkMember, checkHook, declareFactories } from './options.js'
 

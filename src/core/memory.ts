@@ -1,7 +1,4 @@
-/**
- * Keeps values by key: so many at most, and each for so long at most (`ageOf`). Lets callers share work that is under way. Sees when a
- * server does not answer, and when it answers again.
- */
+/** Values by key, so many and for so long (`ageOf`); work under way that callers share; and outages that answers show. */
 import { ageOf, thisMoment, type Moment } from './data.js'
 
 interface KeptValue<V> {
@@ -89,9 +86,7 @@ export const singleFlight = <A>(call: () => Promise<A>): (() => Promise<A>) => {
     }))
 }
 
-/**
- * The questions to one server, and the result of each. A question that failed must not be reported as answered later.
- */
+/** The questions to one server and their results. A question that failed must not be reported as answered later. */
 export interface Outages<Problem> {
   readonly ask: () => number
   readonly answered: (question: number) => void

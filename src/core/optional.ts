@@ -9,15 +9,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import { showObjects, type Attempt } from './Exchange.js'
 import { anonymous, type Result } from './Result.js'
 import { leavesAnonymous, type AuthError } from './AuthError.js'
-import {
-  combined,
-  decideOf,
-  fromFunction,
-  type Authenticator,
-  type AuthenticatorLike,
-  type Halves,
-  type PrincipalOf,
-} from './Authenticator.js'
+import { combined, decideOf, fromFunction } from './Authenticator.js'
+import type { Authenticator, AuthenticatorLike, Halves, PrincipalOf } from './Authenticator.js'
 import { checkMember, declareFactories } from './options.js'
 
 const unless =

@@ -59,9 +59,7 @@ export const typeName = (u: unknown): string => {
   return typeof u === 'object' ? 'an object' : `a ${typeof u}`
 }
 
-/**
- * Throws a TypeError for a value that cannot be a hook of `arity` arguments. `fix` is for a function that takes more.
- */
+/** Throws a TypeError for what is no hook of `arity` arguments. `fix` is for a function that takes more. */
 export const checkHook = (where: string, hook: unknown, arity: number, fix = "see the kind's signature"): void => {
   if (typeof hook !== 'function') throw new TypeError(`${where} must be a function, not ${typeName(hook)}`)
   const call = conditionCall(hook)
@@ -81,9 +79,7 @@ export const checkHook = (where: string, hook: unknown, arity: number, fix = "se
   }
 }
 
-/**
- * Throws a TypeError for a value that cannot be a member of a combinator. Otherwise it would let everybody in, or refuse everybody.
- */
+/** Throws a TypeError for what is no member of a combinator: it would let everybody in, or refuse everybody. */
 export const checkMember = (where: string, member: unknown): void => {
   if (Array.isArray(member)) throw new TypeError(`${where} is a list in a list; write one list, or anyOf([...])`)
   if (member === undefined)
@@ -97,6 +93,38 @@ export const checkMember = (where: string, member: unknown): void => {
       `${where} must be an authenticator, such as httpBearer({ ... }), or a function of the request, not ${typeName(member)}`,
     )
   checkHook(where, member, 1, 'write (request) => principal; middleware is no authenticator')
+}
+
+export const isList = <A>(group: ReadonlyArray<A> | Readonly<Record<string, A>>): group is ReadonlyArray<A> =>
+  Array.isArray(group)
+
+// Each of these mistakes would let everybody in, or refuse everybody
+
+export const checkGroup = (caller: string, group: unknown): void => {
+  if (Array.isArray(group)) {
+    if (group.length === 0) throw new TypeError(`${caller}([]): an empty list; pass at least one authenticator`)
+    // `entries` also visits holes, which `forEach` would skip
+    for (const [at, member] of group.entries()) checkMember(`${caller}([...])[${at}]`, member)
+    return
+  }
+  if (typeof group !== 'object' || group === null) {
+    throw new TypeError(
+      `${caller} takes a list or an object of authenticators, not ${typeName(group)}; write ${caller}([a, b])`,
+    )
+  }
+  if (!isPlain(group)) {
+    throw new TypeError(`${caller} takes a plain object; one with its own prototype (__proto__) hides members`)
+  }
+  const entries = Object.entries(group)
+  if (entries.length === 0) throw new TypeError(`${caller}({}): an empty object; pass at least one authenticator`)
+  for (const [key, member] of entries) {
+    // engines put integer-like keys first, whatever the order written
+    if (/^\d+$/.test(key))
+      throw new TypeError(
+        `${caller}({ ${key}: ... }): the key looks like an integer, and would change the order; use a name`,
+      )
+    checkMember(`${caller}({ ${key} })`, member)
+  }
 }
 
 /** Throws a TypeError for a value that an option must not have. `where` names the option. */
@@ -163,9 +191,7 @@ export const isGiven = (options: object, name: string): boolean => {
   return typeof next === 'object' && next !== null && Object.getPrototypeOf(next) !== null && isGiven(next, name)
 }
 
-/**
- * The same properties without a prototype. The rest of a destructuring (`...others`) inherits from all objects again.
- */
+/** The same properties without a prototype. The rest of a destructuring (`...others`) inherits from all objects again. */
 export const bare = <T extends object>(properties: T): T =>
   // Safe: an empty object gets the properties
   Object.assign(Object.create(null) as T, properties)

@@ -1,24 +1,11 @@
-/**
- * Outages: how long a decision may take, and what happens if it cannot be made.
- *
- * Only `recoverUnavailable` asks another authenticator after an outage. A list never does.
- */
+/** Outages: how long a decision may take, and what happens if it cannot be made. A list never asks another one after an outage. */
 import * as E from 'fp-ts/lib/Either.js'
 import { identity } from 'fp-ts/lib/function.js'
 import type { Request } from './Request.js'
 import { andThen, answerTo, type Result, type PrincipalFromAnswer } from './Result.js'
 import { leavesAnonymous, raised, unavailable, type Unavailable } from './AuthError.js'
-import {
-  decideOf,
-  fromFunction,
-  isAuthenticator,
-  make,
-  readerOf,
-  wrapping,
-  type Authenticator,
-  type Decide,
-  type Halves,
-} from './Authenticator.js'
+import { decideOf, fromFunction, isAuthenticator, make, readerOf, wrapping } from './Authenticator.js'
+import type { Authenticator, Decide, Halves } from './Authenticator.js'
 import { leaves, refuseObjects, schemeNameOf, wrappedBy, type Description } from './Description.js'
 import { deepFreeze } from './data.js'
 import { accept, evidence, merge } from './Evidence.js'

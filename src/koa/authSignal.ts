@@ -1,16 +1,19 @@
 /**
- * `authSignal` and `untilEnd`: the end of the credential that let a request in, for what the request has opened.
+ * `authSignal` and `untilEnd`: the end of the credential that let a request in, for what the request has opened. `shutDown`: the graceful
+ * end of a process whose server has open streams and sockets.
  *
  * Nothing is made before somebody asks. What waits is released when the client goes away. After a whole response, it is released when
  * nothing holds the signal any more.
  */
-import type { OutgoingMessage } from 'node:http'
+import type { OutgoingMessage, Server as HttpServer } from 'node:http'
+import type { Server } from 'node:net'
 import { Duplex, Readable } from 'node:stream'
 import type { Context, Request } from 'koa'
 import { End, PrincipalSource, type AuthEndedError, type Ending, type EndSource } from '../core/ends.js'
 import { ends } from '../ends/ends.js'
 import { exchangeOfResponse, knownExchange } from '../core/Exchange.js'
-import { declareFactories } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactories } from '../core/options.js'
 
 const noEnds: ReadonlyArray<never> = []
 
@@ -241,4 +244,54 @@ export const untilEnd = (ctx: RequestCarrier, source: Readable): Readable => {
   return body
 }
 
-declareFactories({ authSignal, untilEnd })
+/** How long the end of a process may take. */
+export interface ShutDownOptions {
+  /** After so many milliseconds, connections are closed whose response is not complete. Default 10 seconds. */
+  readonly timeout?: number | undefined
+}
+
+const DEFAULT_TIMEOUT = 10_000
+
+// How often connections are closed that have become idle, in milliseconds
+const OFTEN = 100
+
+/**
+ * Ends a process gracefully: takes no more connections, and aborts each signal of `authSignal` and of the guards of `/upgrades`, also those
+ * that are asked for later; their `reason` is an `AuthEndedError` whose `cause` is `shutting down`. So what `untilEnd` serves ends. Other
+ * responses are completed. Resolves when the last connection is closed, or after `timeout`, when it has closed what was left. A socket
+ * after an upgrade is not the server's: close it when its signal is aborted. It concerns all applications of the process, and cannot
+ * be undone. Throws a TypeError for options that cannot work.
+ *
+ * @example
+ * import { createServer } from 'node:http'
+ * import Koa from 'koa'
+ * import { shutDown } from 'koa-with-auth/upgrades'
+ *
+ * const server = createServer(new Koa().callback())
+ * export const onSigterm = () => shutDown(server, { timeout: 5000 }) // process.once('SIGTERM', onSigterm)
+ */
+export const shutDown = (
+  server: Server & Partial<Pick<HttpServer, 'closeIdleConnections' | 'closeAllConnections'>>,
+  options: ShutDownOptions = {},
+): Promise<void> => {
+  const { timeout = DEFAULT_TIMEOUT } = checkOptions('shutDown(server, options)', options, {
+    timeout: is.maybe(is.positive),
+  })
+  return new Promise((resolve) => {
+    const idle = setInterval(() => server.closeIdleConnections?.(), OFTEN)
+    const done = (): void => {
+      clearInterval(idle)
+      clearTimeout(late)
+      resolve()
+    }
+    const late = setTimeout(() => {
+      server.closeAllConnections?.()
+      done()
+    }, timeout)
+    server.close(done)
+    server.closeIdleConnections?.()
+    ends().endAll('shutting down')
+  })
+}
+
+declareFactories({ authSignal, untilEnd, shutDown })

@@ -1,7 +1,4 @@
-/**
- * What `withAuth` and `guardApp` take beside an authenticator: conditions, and options. `withAuth(a, f, g, options)` guards with
- * `pipe(a, f, g)`, which is composed here, once, when the guard is made.
- */
+/** Conditions and options beside an authenticator: `withAuth(a, f, g, options)` guards with `pipe(a, f, g)`, composed once. */
 import { authenticatorOf } from '../core/lists.js'
 import { isAuthenticator, type Authenticator, type AuthenticatorLike, type PrincipalOf } from '../core/Authenticator.js'
 import { checkHook, checkMember, isAsync, isCondition, typeName } from '../core/options.js'
@@ -21,10 +18,7 @@ export type PrincipalAsked<M> =
 /** The objects that the first condition finds there. Of a list, those that each member finds. */
 export type ObjectsAsked<M> = M extends Members ? ObjectsOf<M[number]> : ObjectsOf<M>
 
-/**
- * A function from an authenticator to an authenticator, such as what `authorize(f)` returns. `O` are the objects that were found before
- * it, `R` those after it.
- */
+/** A function between authenticators, as `authorize(f)` returns. `O`: the objects that were found before it; `R`: those after it. */
 export type Condition<A, B, O = unknown, R = unknown> = (a: Authenticator<A> & Finds<O>) => Authenticator<B> & Finds<R>
 
 export type PrincipalWith<M, P> = M extends Requirement.Also ? AlsoPrincipal<unknown, P> : P

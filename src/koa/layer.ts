@@ -10,6 +10,7 @@ import { METHODS } from 'node:http'
 import type { Context, Next } from 'koa'
 import type { Requirement } from '../core/Requirement.js'
 import { knownExchange } from '../core/Exchange.js'
+import { hasMethod } from '../core/checks.js'
 import { aheadOfParams, notWrapped, operationMark } from '../core/data.js'
 import type { Layer, RouterInstance } from './router.js'
 
@@ -102,20 +103,14 @@ const copyEvents = (events: object): object => {
   return Object.assign(copy, { _handlers: new Map(copies) })
 }
 
-/**
- * A copy of a layer with separate `opts`. The router replaces the arrays of a layer, except that of its functions,
- * which `write` of `plan.ts` makes anew.
- */
+/** A copy of a layer with separate `opts`. The router replaces its arrays, except that of its functions: see `writePlan`. */
 export const copyLayer = <S, C>(layer: Layer<S, C>): Layer<S, C> => {
   const copy: Layer<S, C> = Object.assign(Object.create(Object.getPrototypeOf(layer)), layer)
   copy.opts = { ...layer.opts }
   return copy
 }
 
-/**
- * Gives a layer a RegExp without the flags g and y. With them it remembers where it stopped, so a request could switch
- * the route off for the next one.
- */
+/** Drops the flags g and y of a RegExp, which remembers with them where it stopped: a request could switch the route off for the next. */
 export const dropStatefulFlags = (layer: { regexp: RegExp }): void => {
   const { regexp } = layer
   if (regexp?.global || regexp?.sticky) layer.regexp = withoutStatefulFlags(regexp)
@@ -126,10 +121,7 @@ export const withoutStatefulFlags = ({ source, flags }: RegExp): RegExp =>
 
 const mutators = ['push', 'unshift', 'splice', 'pop', 'shift', 'reverse', 'sort', 'fill', 'copyWithin'] as const
 
-/**
- * Calls `before` with the arguments of each method that changes the array, before the change. The methods cannot be
- * replaced.
- */
+/** Calls `before` with the arguments of each method that changes the array, before the change. The methods cannot be replaced. */
 export const onMutation = <A>(array: A[], before: (given: ReadonlyArray<unknown>) => void): A[] => {
   const reporting = (name: (typeof mutators)[number]) => ({
     value: (...given: never[]): unknown => {
@@ -174,12 +166,7 @@ export interface AnyApplication {
 
 /** Whether a value is a Koa application: by its parts, because another copy of koa has another class. */
 export const isApplication = (u: unknown): u is AnyApplication =>
-  typeof u === 'object' &&
-  u !== null &&
-  'middleware' in u &&
-  Array.isArray(u.middleware) &&
-  'callback' in u &&
-  typeof u.callback === 'function'
+  hasMethod(u, 'callback') && Array.isArray(Reflect.get(Object(u), 'middleware'))
 
 /** The router whose `routes()` returned a function; `undefined` for another function. */
 export const routerOf = (f: Function): AnyRouter | undefined => {
@@ -244,10 +231,7 @@ export interface Part {
   readonly missingPage?: string
 }
 
-/**
- * What a function that `operation` made says about its operation. `docs`: what it serves of a docs page. A `file` that
- * the page loads is as open as the page, and its path begins with the page's.
- */
+/** What `operation` says. `docs`: what it serves of a docs page. A `file` is as open as the page, and its path begins with the page's. */
 export interface OperationNote {
   readonly options: object
   readonly docs?: Part | 'file' | undefined

@@ -26,21 +26,10 @@ import {
   observed,
   onMutation,
   originalOf,
-  type GuardFunction,
-  type GuardProperties,
-  type ReadLayer,
-  type ThenMiddleware,
 } from './layer.js'
-import {
-  carriedPlanOf,
-  planned,
-  planOf,
-  writePlan,
-  type Application,
-  type LevelDecision,
-  type Level,
-  type Plan,
-} from './plan.js'
+import type { GuardFunction, GuardProperties, ReadLayer, ThenMiddleware } from './layer.js'
+import { carriedPlanOf, planned, planOf, writePlan } from './plan.js'
+import type { Application, LevelDecision, Level, Plan } from './plan.js'
 import { checkParameters, refusePattern } from './parameters.js'
 import { isRouter, type Layer, type RouterInstance } from './router.js'
 
@@ -56,10 +45,7 @@ interface LevelOptions {
   readonly application?: Application | undefined
 }
 
-/**
- * Copies a router. Operations without their own decision, now and later, get this requirement, followed by `then`. The
- * argument is not changed.
- */
+/** Copies a router. Operations without their own decision, now and later, get this requirement, followed by `then`. */
 export const atLevel =
   (requirement: Requirement.Requirement, { name, then = [], application: begun }: LevelOptions = {}) =>
   <S, C>(router: RouterInstance<S, C>): RouterInstance<S, C> => {

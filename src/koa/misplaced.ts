@@ -7,17 +7,8 @@
  *   classes of routers that it knows.
  */
 import type { Context } from 'koa'
-import {
-  guardLast,
-  isApplication,
-  isGuard,
-  isGuardLate,
-  labelOf,
-  routerOf,
-  routersOf,
-  type AnyApplication,
-  type AnyRouter,
-} from './layer.js'
+import { guardLast, isApplication, isGuard, isGuardLate, labelOf, routerOf, routersOf } from './layer.js'
+import type { AnyApplication, AnyRouter } from './layer.js'
 import { isSettings } from './settings.js'
 
 const alreadyChecked = new WeakSet<object>()

@@ -6,16 +6,8 @@
  * of a layer. `use` middleware is not an operation.
  */
 import * as Requirement from '../core/Requirement.js'
-import {
-  labelOf,
-  operationMethods,
-  operationNote,
-  pathInWords,
-  type GuardFunction,
-  type OperationNote,
-  type ReadLayer,
-  type RouterLayer,
-} from './layer.js'
+import { labelOf, operationMethods, operationNote, pathInWords } from './layer.js'
+import type { GuardFunction, OperationNote, ReadLayer, RouterLayer } from './layer.js'
 import { planOf, writtenIn, type Plan } from './plan.js'
 
 export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
@@ -98,10 +90,7 @@ const DOCS = 'docs'
 export const listedName = ({ name, functions }: Listable): string =>
   docsAmong(functions) === 'file' ? name.slice(0, name.lastIndexOf('/')) : name
 
-/**
- * Whether an entry of the list is about an operation. `docs` lists the page, its files and its document. `seal` and
- * `expectGuarded` take the same list of operations that are public on purpose.
- */
+/** Whether an entry of `seal` or `expectGuarded` is about an operation. `docs` lists the page, its files and its document. */
 export const isEntryOf = (operation: Listable, entry: string): boolean =>
   entry === operation.name ||
   entry === listedName(operation) ||

@@ -116,10 +116,7 @@ const unreadableParameter = (layer: PathOf, object: ObjectRule): string =>
 const absentParameter = (object: ObjectRule): string =>
   `${ownedInWords(object)}, which the path does not have; write it into the path or a prefix, or guard the operation without it: withAuth(a)`
 
-/**
- * What is wrong with an operation whose path does not have the parameters that its guard reads, or has one of them twice; `undefined`
- * if nothing is.
- */
+/** What is wrong if the path does not have the parameters that the guard reads, or has one twice; `undefined` if nothing is. */
 export const missingParameter = (layer: ReadLayer & PathOf): string | undefined => {
   if (layer.methods.length === 0) return undefined
   const conditions = conditionsOf(planOf(layer).guard?.requirement)

@@ -10,14 +10,8 @@ import type { Context, Response } from 'koa'
 import { branchesOf, failures, unavailable, whyOf, type AuthError } from '../core/AuthError.js'
 import { render, type Challenge } from '../core/Challenge.js'
 import { challengesOf, type Description } from '../core/Description.js'
-import {
-  defaultErrorMapper,
-  problem,
-  serialize,
-  withMembers,
-  type AuthResponse,
-  type Settings,
-} from '../core/Settings.js'
+import { defaultErrorMapper, problem, serialize, withMembers } from '../core/Settings.js'
+import type { AuthResponse, Settings } from '../core/Settings.js'
 import { isThenable } from '../core/Result.js'
 import { setChallenges, type GuardHeaders } from './responseHeaders.js'
 

@@ -21,10 +21,7 @@ export const isRouter = (u: unknown): u is RouterInstance =>
 const isRoutes = (u: unknown): boolean =>
   typeof u === 'function' && isRouter(Object.getOwnPropertyDescriptor(u, 'router')?.value)
 
-/**
- * Returns a value that is a router. Throws a TypeError for anything else. `caller` is the call, such as `audit(router)`.
- * `fix` is what to write instead of the router's `routes()`.
- */
+/** Returns a router, or throws a TypeError. `caller` is the call, such as `audit(router)`; `fix` is what to write for `routes()`. */
 export const checkRouter = <S = DefaultState, C = DefaultContext>(
   caller: string,
   u: unknown,
@@ -39,10 +36,7 @@ export const checkRouter = <S = DefaultState, C = DefaultContext>(
 /** The message about a router that does not say which layer runs, as koa-router 7 and @koa/router 8. */
 export const tooOld = 'this router is too old to be guarded; install @koa/router 12 or later (or koa-router 12)'
 
-/**
- * Whether the class of a router or a layer has a property that a trial shows. Version numbers do not help, because forks and copies have
- * others. `otherwise`: for what has no class of its own.
- */
+/** Whether a class has a property that a trial shows: forks have other version numbers. `otherwise`: for what has no class. */
 export const shownByTrial = (trial: (type: Function) => boolean, otherwise: boolean): ((one: object) => boolean) => {
   // Only a cache of the answers
   const answers = new WeakMap<object, boolean>()

@@ -2,16 +2,8 @@
 import type { Context, Middleware, Next } from 'koa'
 import { is as isAuthError } from '../core/AuthError.js'
 import { trustedOrigins } from '../core/CrossOrigin.js'
-import {
-  addHandlers,
-  defaults,
-  handlerOf,
-  type Addition,
-  type AuthResponse,
-  type ErrorMapper,
-  type ExceptionHandler,
-  type Settings,
-} from '../core/Settings.js'
+import { addHandlers, defaults, handlerOf } from '../core/Settings.js'
+import type { Addition, AuthResponse, ErrorMapper, ExceptionHandler, Settings } from '../core/Settings.js'
 import { carry, exchangeOf, settingsOf } from '../core/Exchange.js'
 import { notWrapped, upgradeMark } from '../core/data.js'
 import { functionName } from '../core/functionName.js'
@@ -48,10 +40,9 @@ const isResponse = (u: unknown): u is AuthResponse =>
   typeof u === 'object' &&
   u !== null &&
   'status' in u &&
-  typeof u.status === 'number' &&
   Number.isInteger(u.status) &&
-  u.status >= 200 &&
-  u.status <= 599
+  Number(u.status) >= 200 &&
+  Number(u.status) <= 599
 
 interface ErrorProperties extends Error {
   readonly status?: unknown
@@ -191,9 +182,7 @@ export const authSettings = (options: AuthSettings): Middleware =>
 
 declareFactory('authSettings', authSettings)
 
-/**
- * What checked options add. Throws a TypeError for an origin that no browser sends, and for two handlers of one class.
- */
+/** What checked options add. Throws a TypeError for an origin that no browser sends, and for two handlers of one class. */
 export const settingsFrom = ({
   trustedOrigins: origins,
   onError = [],

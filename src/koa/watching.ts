@@ -9,14 +9,8 @@ import type { ServerResponse } from 'node:http'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
 import { evidenceOf } from '../core/Evidence.js'
-import {
-  exchangeOfResponse,
-  knownExchange,
-  settingsOf,
-  Attempt,
-  type Exchange,
-  type PathParameters,
-} from '../core/Exchange.js'
+import { exchangeOfResponse, knownExchange, settingsOf, Attempt } from '../core/Exchange.js'
+import type { Exchange, PathParameters } from '../core/Exchange.js'
 import { branchesOf, failures, whyOf, type AuthError } from '../core/AuthError.js'
 import { decideOf, make, mapLeaves, type Authenticator } from '../core/Authenticator.js'
 import { andThen, isAnonymous, type Evaluation } from '../core/Result.js'
@@ -170,10 +164,7 @@ type WriteResult = (
   request: Request,
 ) => void
 
-/**
- * How results of an authenticator with this description are written into records. What does not depend on the request
- * is computed once for each description, and only if there is a subscriber.
- */
+/** How results are written into records. What does not depend on the request is computed once, if there is a subscriber. */
 const resultWriter = (description: Description): WriteResult => {
   const all = leaves(description)
   const only = all.length === 1 ? all[0] : undefined
@@ -269,10 +260,7 @@ const viaOf = (principal: unknown): string | undefined => {
   return typeof principal.via === 'string' ? principal.via : undefined
 }
 
-/**
- * An authenticator that decides as this one does, and notes in the attempt which of its kinds let in. The record of a decision needs
- * that, so it is made only if there is a subscriber. One with a single kind needs no notes.
- */
+/** Decides as this one does, and notes in the attempt which kinds let in. It is made for subscribers; a single kind needs no notes. */
 const recordingLeaves = (self: Authenticator<unknown>): Authenticator<unknown> =>
   leaves(self.description).length === 1 ? self : mapLeaves(self, recordingLeaf)
 

@@ -166,10 +166,7 @@ const classOfRouters = (): Function | undefined => {
 
 declareFactory('withAuth', withAuth)
 
-/**
- * The requirement of an authenticator, a list or `null`. Throws a TypeError for anything else, beginning with the
- * place.
- */
+/** The requirement of an authenticator, a list or `null`. Throws a TypeError that begins with the place for anything else. */
 export const requirementOf = (
   caller: 'withAuth' | 'guardApp' | 'apiApp({ auth })',
   auth: unknown,

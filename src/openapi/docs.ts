@@ -44,10 +44,7 @@ const pageChecks: Checks<DocsPageOptions> = {
   auth: is.unchecked,
 }
 
-/**
- * Serves an asset. Caches keep it, but ask before each use, so updates are seen immediately. With `keepCaching`, a
- * `Cache-Control` that a guard or middleware above has set stays.
- */
+/** Serves an asset, which caches ask for before each use. `keepCaching`: a `Cache-Control` that a guard has set stays. */
 const serveAsset = (
   ctx: Context,
   { type, content, etag }: Page.Asset,

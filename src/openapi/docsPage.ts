@@ -73,9 +73,7 @@ const pageFields = ({ servers }: PageContent): Readonly<Record<string, string>> 
   'Cross-Origin-Opener-Policy': 'same-origin',
 })
 
-/**
- * The origins of the servers in a document. A relative URL is the page's own origin, and one with variables is unknown.
- */
+/** The origins of a document's servers. A relative URL is the page's own origin, and one with variables is unknown. */
 const originsOf = (servers: PageContent['servers']): ReadonlyArray<string> => [
   ...new Set(
     servers.flatMap(({ url }) => (/^https?:\/\/[^{}]+$/i.test(url) && URL.canParse(url) ? [new URL(url).origin] : [])),

@@ -1,9 +1,4 @@
-/**
- * The OpenAPI 3.1 document of a router. What guards an operation is read from the guard itself.
- *
- * It reads the layers of the router, so nothing is declared twice. It does not serve the document. It knows what
- * `operation({ ... })` says, but not what a handler does.
- */
+/** The OpenAPI 3.1 document of a router, read off its layers and guards. It knows what `operation` says, not what a handler does. */
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { leaves, schemeOf, type Leaf } from '../core/Description.js'
@@ -185,10 +180,7 @@ const resolveAmong =
     return found === undefined || '$ref' in found ? undefined : found
   }
 
-/**
- * All parameters of an operation, those of the path first; `names` are those that they have in the document. A declared parameter
- * adds to the one of the path that has the same name, and wins.
- */
+/** All parameters, those of the path first, by their `names` in the document. A declared one of the same name adds to it, and wins. */
 const operationParameters = (
   own: ReadonlyArray<TemplateParameter>,
   names: ReadonlyArray<string>,

@@ -1,22 +1,10 @@
-/**
- * `operation`: describes what a route does not show OpenAPI. It is written after the path.
- *
- * It does nothing to a request. It does not say what guards the operation: that is read from the guard.
- */
+/** `operation`: describes what a route does not show OpenAPI. What guards it is read from the guard. */
 import { STATUS_CODES } from 'node:http'
 import type { Next } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import * as is from '../core/checks.js'
-import {
-  isPlain,
-  declareFactory,
-  checkOptions,
-  withoutUndefined,
-  type Check,
-  type Checks,
-  type Given,
-  type OrUndefined,
-} from '../core/options.js'
+import { isPlain, declareFactory, checkOptions, withoutUndefined } from '../core/options.js'
+import type { Check, Checks, Given, OrUndefined } from '../core/options.js'
 import { isCodec, isStandard, standardOf, type Schema, type StandardSchema } from '../core/Schema.js'
 import { aheadOfParams, operationMark, notWrapped } from '../core/data.js'
 import { refuseUse, type OperationNote } from '../koa/layer.js'

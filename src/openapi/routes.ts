@@ -1,7 +1,4 @@
-/**
- * Reads the routes of a router as OpenAPI's operations: one for each path template and method, in the order in which
- * the router tries them. What OpenAPI cannot describe is reported separately.
- */
+/** The routes of a router as OpenAPI's operations, in the order in which it tries them. What OpenAPI cannot describe is apart. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
@@ -77,10 +74,7 @@ const readOne = (
   return [{ operations, undescribed }]
 }
 
-/**
- * The description of an operation among the functions of its layer. Throws a TypeError that names `where` if there are
- * two.
- */
+/** The description of an operation among the functions of its layer. Throws a TypeError that names `where` for two. */
 const descriptionAmong = (functions: ReadonlyArray<Function>, where: string): DescribedOperation => {
   const [note, second] = functions.flatMap((f) => operationNote(f) ?? [])
   if (second !== undefined) throw new TypeError(`${where}: operation({ ... }) is in it twice; remove one`)
@@ -113,10 +107,7 @@ interface PlacedOperation extends RouteOperation {
   readonly names: ReadonlyArray<string>
 }
 
-/**
- * Places operations, one for each path and method. If the router has several, it is the one that runs first. `lastAnswers`: whether
- * that is the last one.
- */
+/** One operation for each path and method: the one that runs first, or if `lastAnswers` the last one. */
 const placesOf = (operations: ReadonlyArray<RouteOperation>, lastAnswers: boolean) => {
   // OpenAPI 3.1, Paths Object: templates that differ only in names are one path. The first gives the names
   const paths = new Map<string, Pick<PlacedOperation, 'path' | 'names'>>()
@@ -139,10 +130,7 @@ const placesOf = (operations: ReadonlyArray<RouteOperation>, lastAnswers: boolea
   return { placed: [...placedByKey.values()], shadowed }
 }
 
-/**
- * The operations that keep their `operationId`: for a route that has several operations, the first. Throws a TypeError if
- * two routes have the same one.
- */
+/** The first operation of each route keeps its `operationId`. Throws a TypeError if two routes have the same one. */
 const idsAmong = (placed: ReadonlyArray<PlacedOperation>): ReadonlySet<PlacedOperation> => {
   const holders = new Map<string, PlacedOperation>()
   for (const operation of placed) {

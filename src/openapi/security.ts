@@ -1,8 +1,4 @@
-/**
- * Writes a requirement for OpenAPI: as requirement objects, and the security schemes that they name.
- *
- * A name depends only on its scheme, so no operation changes the names of another.
- */
+/** A requirement for OpenAPI. A name depends only on its scheme, so no operation changes the names of another. */
 import { STATUS_CODES } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
 import type { Request } from 'koa'
@@ -18,10 +14,8 @@ import {
   objectsIn,
   schemeNameOf,
   schemeOf,
-  type Description,
-  type Scoped,
-  type SecurityScheme,
 } from '../core/Description.js'
+import type { Description, Scoped, SecurityScheme } from '../core/Description.js'
 import { alternativesOf, type CredentialDemand } from '../core/Alternative.js'
 import { effective, type Requirement } from '../core/Requirement.js'
 import { ageInWords } from '../core/Proof.js'
@@ -241,10 +235,7 @@ export const requestBodyOf = (
   }
 }
 
-/**
- * The header fields that an operation's guard reads beside those of its schemes, such as the time of a webhook. One that each
- * alternative reads is required.
- */
+/** The fields that a guard reads beside those of its schemes, such as the time of a webhook. What each alternative reads is required. */
 export const headerParametersOf = (
   description: Description | undefined,
 ): ReadonlyArray<OpenAPIV3_1.ParameterObject> => {

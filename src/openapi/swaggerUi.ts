@@ -14,9 +14,7 @@ export const pageFiles = [
 
 export type PageFile = (typeof pageFiles)[number]
 
-/**
- * The folder of the installed `swagger-ui-dist`, as the module at `from` finds it; `undefined` if it is not installed.
- */
+/** The folder of the installed `swagger-ui-dist`, as the module at `from` finds it; `undefined` if there is none. */
 export const findSwaggerUi = (from: string | URL = import.meta.url): string | undefined => {
   try {
     return dirname(createRequire(from).resolve('swagger-ui-dist/package.json'))

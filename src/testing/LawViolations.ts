@@ -1,8 +1,4 @@
-/**
- * The result of a failed check: every broken law with a counterexample and the fix, in one Error.
- *
- * It is only an Error, so every test runner shows it: vitest, jest, mocha, node:test.
- */
+/** The result of a failed check: every broken law with a counterexample and the fix, in one Error, which every test runner shows. */
 import { isInstance, type ErrorCode } from '../core/data.js'
 
 /** One law that does not hold. */

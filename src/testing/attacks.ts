@@ -1,20 +1,8 @@
-/**
- * Requests that must be refused: with wrong and hostile credentials, and with valid ones that are sent twice or spelled
- * in another way.
- *
- * They are made from the locations of credentials and from valid requests. An attack that happens to be valid is left
- * out.
- */
+/** Requests that must be refused, made from locations of credentials and from valid requests. One that is valid by chance is left out. */
 import * as E from 'fp-ts/lib/Either.js'
 import { BasicCredentials } from '../core/Credentials.js'
-import {
-  addCredential,
-  inWords,
-  putCredentials,
-  valuesAt,
-  withoutCredential,
-  type CredentialLocation,
-} from './CredentialLocation.js'
+import { addCredential, inWords, putCredentials, valuesAt, withoutCredential } from './CredentialLocation.js'
+import type { CredentialLocation } from './CredentialLocation.js'
 import type { RequestSpec } from './requests.js'
 
 /**
@@ -51,10 +39,7 @@ export const notoriousTexts: ReadonlyArray<string> = [
   'A'.repeat(9000),
 ]
 
-/**
- * Other spellings of the credential in a place; for Basic, of its user name and of its password. A comparison by
- * prefix, in any letter case, as a number or as a pattern would let them in.
- */
+/** Other spellings of a credential: a comparison by prefix, in any letter case, as a number or as a pattern would let them in. */
 const misspellings = (location: CredentialLocation, value: string): ReadonlyArray<string> => {
   const decoded = isBasic(location) ? BasicCredentials.decode(`Basic ${value}`) : E.right(value)
   if (E.isLeft(decoded)) return []

@@ -7,15 +7,8 @@ import { checkRouter, type RouterInstance } from '../koa/router.js'
 import { valuesAt } from './CredentialLocation.js'
 import { throwViolations, type Violation } from './LawViolations.js'
 import { blindAttacks, informedAttacks, leaked, type Attack } from './attacks.js'
-import {
-  probing,
-  testedOf,
-  type Application,
-  type Filling,
-  type HttpResponse,
-  type Probe,
-  type Tested,
-} from './probing.js'
+import { probing, testedOf } from './probing.js'
+import type { Application, Filling, HttpResponse, Probe, Tested } from './probing.js'
 import { impostors, mergeRequests, printed, type HeaderLine, type RequestSpec } from './requests.js'
 
 interface Expectation {
@@ -58,10 +51,7 @@ const unreached = (violation: ReturnType<typeof violationOf>): Violation =>
     'is this the router that is mounted in the application? Name a path that leads to it in { params } or { paths }, and its host in { fields }',
   )
 
-/**
- * Judges a guarded operation: it must refuse callers who are not authenticated. The response must be a refusal of this
- * operation, with a challenge, and no handler must have run.
- */
+/** A guarded operation must refuse callers who are not authenticated, with a challenge, and no handler must have run. */
 const judgeGuarded = async (probe: Probe, expected: Expectation): Promise<Violation | undefined> => {
   const { answer, trace } = probe
   const { tested, attack } = expected

@@ -1,7 +1,4 @@
-/**
- * A signed request (RFC 9421), for tests of applications that use `httpSignature` or `webBotAuth`. It writes the fields by itself, and
- * shares no code with what verifies them.
- */
+/** A signed request (RFC 9421), for tests of `httpSignature` and `webBotAuth`. It shares no code with what verifies it. */
 import { createHmac, hash, sign, type KeyObject } from 'node:crypto'
 import * as is from '../core/checks.js'
 import { checkOptions } from '../core/options.js'

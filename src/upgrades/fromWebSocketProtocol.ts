@@ -53,10 +53,7 @@ export const fromWebSocketProtocol = (
 
 declareFactory('fromWebSocketProtocol', fromWebSocketProtocol)
 
-/**
- * Writes the token to `Authorization`, where `httpBearer` and `httpJwt` read it, while a request is decided. It
- * restores the field afterwards.
- */
+/** Writes the token to `Authorization`, where `httpBearer` and `httpJwt` read it, while a request is decided. */
 export const presentToken = (prefix: string): Middleware => {
   const read = fromWebSocketProtocol({ prefix })
   return async (ctx, next) => {

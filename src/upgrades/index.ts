@@ -11,4 +11,4 @@ export {
   type RefusedAnswer,
   type RequestGuard,
 } from './guardRequest.js'
-export { shutDown, type ShutDownOptions } from '../koa/shutDown.js'
+export { shutDown, type ShutDownOptions } from '../koa/authSignal.js'

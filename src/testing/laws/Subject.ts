@@ -14,13 +14,8 @@ import type { Settings } from '../../core/Settings.js'
 import { settingsOf } from '../../core/Exchange.js'
 import * as is from '../../core/checks.js'
 import { checkOptions, type Checks } from '../../core/options.js'
-import {
-  distinctLocations,
-  locationOf,
-  locationsIn,
-  putCredentials,
-  type CredentialLocation,
-} from '../CredentialLocation.js'
+import { distinctLocations, locationOf, locationsIn, putCredentials } from '../CredentialLocation.js'
+import type { CredentialLocation } from '../CredentialLocation.js'
 import { HOST, mockRequest, withBasic, type ContextFactory, type RequestSpec } from '../requests.js'
 
 /** The result of a call, also one that is forbidden. */
@@ -90,9 +85,7 @@ export interface LawOptions {
 export interface Subject {
   readonly description: Description
   readonly valid: ReadonlyArray<RequestSpec>
-  /**
-   * The places of its credentials: those that are described; and if something has no scheme, those in valid requests.
-   */
+  /** The places that are described; if something has no scheme, also those in valid requests. */
   readonly locations: ReadonlyArray<CredentialLocation>
   readonly isDescribed: boolean
   readonly runs: number

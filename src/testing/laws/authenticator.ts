@@ -13,14 +13,8 @@ import { branchesOf } from '../../core/AuthError.js'
 import { make } from '../../core/Challenge.js'
 import { leaves, challengesOf, type Leaf } from '../../core/Description.js'
 import { alternativesOf } from '../../core/Alternative.js'
-import {
-  type CredentialLocation,
-  locationOf,
-  valuesAt,
-  inWords,
-  putCredentials,
-  withoutCredential,
-} from '../CredentialLocation.js'
+import { locationOf, valuesAt, inWords, putCredentials, withoutCredential } from '../CredentialLocation.js'
+import type { CredentialLocation } from '../CredentialLocation.js'
 import { fromOtherSite, type RequestSpec } from '../requests.js'
 import { isBasic, wholly } from '../attacks.js'
 

@@ -8,16 +8,8 @@ import type { ErrorMapper } from '../../core/Settings.js'
 import * as is from '../../core/checks.js'
 import { checkHook, checkOptions } from '../../core/options.js'
 import { leaked } from '../attacks.js'
-import {
-  mergeRequests,
-  mockRequest,
-  printed,
-  withBearer,
-  withCookie,
-  withHeader,
-  withQuery,
-  type RequestSpec,
-} from '../requests.js'
+import { mergeRequests, mockRequest, printed, withBearer, withCookie, withHeader, withQuery } from '../requests.js'
+import type { RequestSpec } from '../requests.js'
 import { verdictInWords, unauthorized, valueInWords } from './Subject.js'
 import { lawsOf, type Law, type Laws } from './Law.js'
 import { randomFailures, secrets } from './random.js'

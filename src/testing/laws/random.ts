@@ -22,10 +22,7 @@ const fieldCharacters = [...Array(256).keys()]
   .filter((code) => code === 9 || (code >= 32 && code !== 127))
   .map((code) => String.fromCharCode(code))
 
-/**
- * Requests without a credential: safe and unsafe methods, pages of this and of other sites, fields that must not decide
- * anything.
- */
+/** Requests without a credential: any method, pages of this and of other sites, fields that must not decide anything. */
 export const requestSpecs = (): Arbitrary<RequestSpec> =>
   fc
     .record({

@@ -1,6 +1,4 @@
-/**
- * Laws of an authenticator's results: it always answers, admits valid callers and no others, and does so every time.
- */
+/** Laws of an authenticator's results: it always answers, admits valid callers and no others, and does so every time. */
 import { inspect, isDeepStrictEqual } from 'node:util'
 import fc, { type Arbitrary } from 'fast-check'
 import { branchesOf } from '../../core/AuthError.js'
@@ -13,16 +11,8 @@ import {
   valuesAt,
   withoutCredential,
 } from '../CredentialLocation.js'
-import {
-  blindAttacks,
-  informedAttacks,
-  leaked,
-  asServersRead,
-  secretsAmong,
-  unknownIn,
-  type Attack,
-  type Target,
-} from '../attacks.js'
+import { blindAttacks, informedAttacks, leaked, asServersRead, secretsAmong, unknownIn } from '../attacks.js'
+import type { Attack, Target } from '../attacks.js'
 import { fromOtherSite, impostors, mergeRequests, printed, type RequestSpec } from '../requests.js'
 import type { Law } from './Law.js'
 import { verdictInWords, letSomebodyIn, type Subject, type Verdict } from './Subject.js'
