@@ -24,7 +24,7 @@ import type { AuthRouter } from './koa/AuthRouter.js'
 import type { Members, PrincipalAsked } from './koa/conditions.js'
 import { newRouter, type RouterInstance } from './koa/router.js'
 import { atLevel } from './koa/levels.js'
-import type { Application } from './koa/plan.js'
+import type { ApplicationLevel } from './koa/plan.js'
 import { answerException, settings, settingsFrom, type AuthSettings } from './koa/settings.js'
 import { middlewareList, stepsOf, type GuardOptions, requirementOf } from './koa/withAuth.js'
 import { addDocs, type DocsPageOptions } from './openapi/docs.js'
@@ -192,7 +192,7 @@ interface ApplicationRun {
  * Makes an application that adds to the settings around it. `addition` is called for each request, because `onError`
  * may change it.
  */
-const application = (addition: () => Addition): Application => {
+const application = (addition: () => Addition): ApplicationLevel => {
   const key = Symbol('a visit to one application')
   // Safe: it is written here alone
   const visitsIn = ({ visits }: Exchange) => visits as Map<symbol, ApplicationRun> | undefined

@@ -21,7 +21,7 @@ import { describe, expect, it } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
 import {
   admitsAnonymous,
-  anyOf,
+  anyOfDescriptions,
   challengesOf,
   withChallenges,
   fieldsReadBy,
@@ -53,14 +53,17 @@ const scoped = (member: Description, ...scopes: string[]): Description => ({ _ta
 
 describe('anyOf', () => {
   it('flattens nested alternatives, so that the description of alt is associative', () => {
-    const nested = anyOf([anyOf([bearer, basic]), anyOf([key('query'), anyOf([custom])])])
+    const nested = anyOfDescriptions([
+      anyOfDescriptions([bearer, basic]),
+      anyOfDescriptions([key('query'), anyOfDescriptions([custom])]),
+    ])
     expect(nested).toStrictEqual({ _tag: 'AnyOf', members: [bearer, basic, key('query'), custom] })
   })
 
   it('keeps the leaves, in order', () => {
     fc.assert(
       fc.property(description, description, (a, b) => {
-        expect(leaves(anyOf([a, b]))).toStrictEqual([...leaves(a), ...leaves(b)])
+        expect(leaves(anyOfDescriptions([a, b]))).toStrictEqual([...leaves(a), ...leaves(b)])
       }),
     )
   })
@@ -80,12 +83,12 @@ describe('fieldsOf', () => {
     row('a client certificate is not a field', [leaf({ type: 'mutualTLS' }), bearer], ['*']),
   ]
   it.each(table)('$description', ({ input, expected }) => {
-    expect(fieldsReadBy(anyOf(input))).toStrictEqual(expected)
+    expect(fieldsReadBy(anyOfDescriptions(input))).toStrictEqual(expected)
   })
 
   it('RFC 9110 §5.1 names that differ in letter case are one field', () => {
     const fields = fieldsReadBy(
-      anyOf([key('header', 'X-Key'), key('header', 'x-key'), key('header', 'authorization'), bearer]),
+      anyOfDescriptions([key('header', 'X-Key'), key('header', 'x-key'), key('header', 'authorization'), bearer]),
     )
     expect(fields.map((field) => field.toLowerCase())).toStrictEqual(['x-key', 'authorization'])
   })
@@ -105,8 +108,8 @@ describe('admitsAnonymous', () => {
   it.each([
     row('false for a kind', bearer, false),
     row('true for optional', perhaps, true),
-    row('true for alternatives if one does', anyOf([basic, perhaps]), true),
-    row('false for alternatives without an optional one', anyOf([basic, bearer]), false),
+    row('true for alternatives if one does', anyOfDescriptions([basic, perhaps]), true),
+    row('false for alternatives without an optional one', anyOfDescriptions([basic, bearer]), false),
     row('false for a group if one does not', allOf(perhaps, basic), false),
     row('true for a group if all do', allOf(perhaps, perhaps), true),
     row('true for a permission of an optional kind', scoped(perhaps), true),
@@ -128,7 +131,7 @@ describe('isSent', () => {
     row('true if it is unknown', [absent, custom], true),
     row('true if it throws', [absent, hostile], true),
   ])('$description', ({ input, expected }) => {
-    expect(isSent(anyOf(input), mockRequest())).toBe(expected)
+    expect(isSent(anyOfDescriptions(input), mockRequest())).toBe(expected)
   })
 })
 
@@ -159,7 +162,7 @@ describe('explained', () => {
 
 describe('other readers of a description', () => {
   it('isThrottled is true if one leaf is', () => {
-    expect(isThrottled(anyOf([bearer, basic]))).toBe(false)
+    expect(isThrottled(anyOfDescriptions([bearer, basic]))).toBe(false)
     expect(isThrottled(allOf(bearer, scoped({ ...basic, throttled: true })))).toBe(true)
   })
 
@@ -175,18 +178,18 @@ describe('other readers of a description', () => {
   })
 
   it('isAmbient is true if one leaf is', () => {
-    expect(isAmbient(anyOf([bearer, key('query')]))).toBe(false)
-    expect(isAmbient(anyOf([bearer, basic]))).toBe(true)
+    expect(isAmbient(anyOfDescriptions([bearer, key('query')]))).toBe(false)
+    expect(isAmbient(anyOfDescriptions([bearer, basic]))).toBe(true)
   })
 
   it('readsQuery is true if one leaf does (A-28)', () => {
-    expect(readsQuery(anyOf([bearer, key('header'), custom]))).toBe(false)
-    expect(readsQuery(anyOf([bearer, key('query')]))).toBe(true)
+    expect(readsQuery(anyOfDescriptions([bearer, key('header'), custom]))).toBe(false)
+    expect(readsQuery(anyOfDescriptions([bearer, key('query')]))).toBe(true)
   })
 
   it('B-06 challengesOf has one for every leaf, in order; a function is called with the failure', () => {
     const asked: Leaf = { ...bearer, challenge: ({ _tag }) => Challenge.make('Asked', { error: _tag }) }
-    const tree = anyOf([basic, asked])
+    const tree = anyOfDescriptions([basic, asked])
     expect(challengesOf(tree)).toStrictEqual([basic.challenge, Challenge.make('Asked', { error: 'absent' })])
     expect(challengesOf(tree, { _tag: 'expired' })[1]?.parameters).toStrictEqual({ error: 'expired' })
   })

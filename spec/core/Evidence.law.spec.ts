@@ -8,7 +8,7 @@ import {
   givenWith,
   merge,
   nothingSent,
-  plain,
+  plainEvidence,
   withEvidence,
   type Evidence,
 } from '../../src/core/Evidence.js'
@@ -29,7 +29,7 @@ const made: fc.Arbitrary<Evidence> = fc.record({
   isRecovered: fc.boolean(),
   isCached: fc.boolean(),
 })
-const any = fc.oneof(made, fc.constant(nothingSent), fc.constant(plain))
+const any = fc.oneof(made, fc.constant(nothingSent), fc.constant(plainEvidence))
 const shown = ({ objects, ...rest }: Evidence) => ({ ...rest, objects: objects && { ...objects } })
 
 describe('merge', () => {
@@ -52,10 +52,10 @@ describe('merge', () => {
 
   it('is anonymous if both are, and of one name the later object counts', () => {
     expect(merge(nothingSent, nothingSent).isAnonymous).toBe(true)
-    expect(merge({ ...nothingSent, isCached: true }, plain).isAnonymous).toBe(false)
+    expect(merge({ ...nothingSent, isCached: true }, plainEvidence).isAnonymous).toBe(false)
     const [one, other] = [
-      { ...plain, objects: { a: 1, b: 1 } },
-      { ...plain, objects: { b: 2 } },
+      { ...plainEvidence, objects: { a: 1, b: 1 } },
+      { ...plainEvidence, objects: { b: 2 } },
     ]
     expect({ ...merge(one, other).objects }).toStrictEqual({ a: 1, b: 2 })
   })
@@ -76,7 +76,7 @@ describe('beside a Right', () => {
   })
 
   it('is shared by all of which nothing is known', () => {
-    expect(givenWith(accept('anna', plain))).toBeUndefined()
-    expect(evidenceOf(E.right('anna'))).toBe(plain)
+    expect(givenWith(accept('anna', plainEvidence))).toBeUndefined()
+    expect(evidenceOf(E.right('anna'))).toBe(plainEvidence)
   })
 })

@@ -17,7 +17,7 @@ import {
   withQuery,
   mergeRequests,
 } from 'koa-with-auth/testing'
-import { randomFailures, hostileTexts, secrets, requestSpecs } from '../../src/testing/laws/random.js'
+import { randomFailures, hostileTexts, secretTexts, requestSpecs } from '../../src/testing/laws/random.js'
 import { requests } from '../support/models/arbitrary/requests.js'
 import { routers, type PlannedOperation } from '../support/models/arbitrary/routers.js'
 import { describe, expect, it } from 'vitest'
@@ -31,7 +31,7 @@ describe('arbitraries of credentials', () => {
     fc.assert(fc.property(bearerTokens(), (token) => BearerToken.is(token)))
     fc.assert(fc.property(basicCredentials(), (credentials) => BasicCredentials.is(credentials)))
     fc.assert(
-      fc.property(apiKeys(), secrets(), (...keys) =>
+      fc.property(apiKeys(), secretTexts(), (...keys) =>
         keys.every((key) => [CookieKey, HeaderKey, QueryKey].every((codec) => codec.is(key))),
       ),
     )
@@ -45,7 +45,7 @@ describe('arbitraries of credentials', () => {
       { in: 'authorization', name: 'Bearer' },
     ] as const
     fc.assert(
-      fc.property(secrets(), fc.constantFrom(...places), (secret, place) => {
+      fc.property(secretTexts(), fc.constantFrom(...places), (secret, place) => {
         const attacks = informedAttacks({ locations: [place], valid: [putCredentials(place, [secret], {})] })
         const wrong = attacks
           .filter(({ what }) => what.includes('nearly right'))

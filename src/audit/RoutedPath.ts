@@ -6,7 +6,7 @@
  */
 import { withoutStatefulFlags, type RouterLayer } from '../koa/layer.js'
 import { modernPath } from '../koa/pathSyntax.js'
-import { areApart, boundOf, findPath, pathPattern, refusesInEveryCase, type PathPattern } from './paths.js'
+import { areApart, patternAround, findPath, pathPattern, refusesInEveryCase, type PathPattern } from './paths.js'
 
 /** The paths that a layer accepts, and for a RegExp perhaps more. */
 export interface RoutedPath extends PathPattern {
@@ -34,7 +34,7 @@ export const routedPath = (layer: LayerPath): RoutedPath => {
   const regexp = layer.regexp === undefined ? /(?!)/ : withoutStatefulFlags(layer.regexp)
   const pattern = layerPattern(layer)
   return {
-    ...(pattern ?? boundOf(regexp)),
+    ...(pattern ?? patternAround(regexp)),
     isPattern: pattern !== undefined,
     matches: (path) => regexp.test(path),
     regexp,

@@ -193,14 +193,14 @@ export const compareAccess = (before: ReadonlyArray<AccessPath>, after: Readonly
 }
 
 /** Something that decides, and what a policy file calls it. */
-export interface Named {
+export interface NamedDecider {
   readonly words: string
   /** What decides. One authenticator has one, whatever is made of it. */
   readonly by: unknown
   readonly fix: string
 }
 
-export const namedIn = (description: Description): ReadonlyArray<Named> => {
+export const namedIn = (description: Description): ReadonlyArray<NamedDecider> => {
   const { functions = [] } = description
   return [
     ...(description._tag === 'Leaf' ? kindIn(description) : children(description).flatMap(namedIn)),
@@ -219,14 +219,14 @@ const fixFor = (description: Description): string =>
     : "give the functions different names: authorize(f, { name }), or named('a name', f)"
 
 // A plain function is among the functions
-const kindIn = (leaf: Leaf): ReadonlyArray<Named> => {
+const kindIn = (leaf: Leaf): ReadonlyArray<NamedDecider> => {
   if (leaf.isSent === undefined) return []
   const words = credentialInWords({ leaf, wrappers: leaf.wrappers ?? [] })
   return [{ words, by: leaf.by ?? leaf.isSent, fix: 'give each its own schemeName, or use one of them for both' }]
 }
 
 // The words do not say how scopes are found
-const scopesReaderIn = (description: Description): ReadonlyArray<Named> => {
+const scopesReaderIn = (description: Description): ReadonlyArray<NamedDecider> => {
   if (description._tag !== 'Scoped' || description.by === undefined) return []
   const fix = 'use one function granted for both, or give the authenticators their own schemeName'
   return [{ words: descriptionInWords(description), by: description.by, fix }]

@@ -6,10 +6,10 @@ import { rulesIn, type CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { isAmbient } from '../core/Description.js'
 import { functionName, NOT_COMPARED } from '../core/functionName.js'
 import { byOperation, lineText, type PlacedLine, type PolicyLine } from './policy.js'
-import { namedIn, type Named } from './Way.js'
+import { namedIn, type NamedDecider } from './Way.js'
 
 /** The rules, with SARIF's `shortDescription`. */
-export const rules = {
+export const findingRules = {
   'undecided-operation': 'No level decides who may call an operation.',
   'open-operation': 'Anonymous callers get into an operation.',
   'answered-first': 'An open operation answers requests to a guarded one.',
@@ -23,7 +23,7 @@ export const rules = {
   'document-differs': 'The OpenAPI document and the guards differ.',
 } as const
 
-export type RuleName = keyof typeof rules
+export type RuleName = keyof typeof findingRules
 
 /** One finding. Its strings are not escaped. */
 export interface AuditFinding {
@@ -134,7 +134,7 @@ export interface Decider {
 
 /** Two authenticators, or functions, of the same words in a policy file: if they were exchanged, it would be no difference. */
 export const sameWordsIn = (deciders: ReadonlyArray<Decider>): ReadonlyArray<AuditFinding> => {
-  const first = new Map<string, Named & { readonly operation: string }>()
+  const first = new Map<string, NamedDecider & { readonly operation: string }>()
   const found = new Map<string, AuditFinding>()
   for (const { name: operation, requirement, policy } of deciders) {
     const description = Requirement.effective(requirement)?.description

@@ -247,7 +247,7 @@ const characterOutsideOf = (texts: ReadonlyArray<string>): string => {
  * proofs of what it does not accept. Each path that it accepts begins with its literal beginning. And if it refuses a
  * path in every letter case, it does not accept the path. If both fail, the audit says `unknown`.
  */
-export const boundOf = (regexp: RegExp): PathPattern => ({
+export const patternAround = (regexp: RegExp): PathPattern => ({
   ...patternFrom([literalBeginning(regexp)], ['', ANY_CHARACTERS], false),
   isExact: false,
   samples: ['/', '/x', '/1', '/x/x', '/1/1', '/x/x/x'],

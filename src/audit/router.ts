@@ -9,8 +9,8 @@ import { functionDigest } from '../core/functionName.js'
 import { operationNote, originalOf, pathInWords, type AnyRouter } from '../koa/layer.js'
 import { newRouter } from '../koa/router.js'
 import { docsAmong } from '../koa/operations.js'
-import { namesIn, unnamedIn } from '../koa/parameters.js'
-import type { Application } from '../koa/plan.js'
+import { parameterNames, unnamedIn } from '../koa/parameters.js'
+import type { ApplicationLevel } from '../koa/plan.js'
 import { additionOf, isSettings } from '../koa/settings.js'
 import { table, type Access, type Audit, type AuditedOperation, type Protection } from './Audit.js'
 import { relate } from './RoutedPath.js'
@@ -28,8 +28,8 @@ const settingsAt = (
 ): CrossOriginPolicy => {
   const { applications, ahead, guard } = route.plan
   // each layer of an application begins with it, but a request enters it once
-  const entered = new Set<Application['begin']>()
-  const enter = (settings: Settings, { begin, addition }: Application): Settings => {
+  const entered = new Set<ApplicationLevel['begin']>()
+  const enter = (settings: Settings, { begin, addition }: ApplicationLevel): Settings => {
     if (entered.has(begin)) return settings
     entered.add(begin)
     return addition()(settings)
@@ -151,7 +151,7 @@ const auditedParameters = (route: Route): Pick<AuditedOperation, 'objects' | 'un
     objects.map(({ object, unchecked }) => object?.param ?? unchecked?.param),
   )
   const isGuarded = accessOf(route) === 'guarded' && docsOf(route) !== 'page'
-  const parameters = isGuarded ? [...namesIn(route.layer), ...unnamedIn(route.layer)] : []
+  const parameters = isGuarded ? [...parameterNames(route.layer), ...unnamedIn(route.layer)] : []
   return {
     objects: conditions.flatMap(({ object }) => (object === undefined ? [] : [objectInWords(object)])),
     unchecked: conditions.flatMap(({ unchecked }) => unchecked ?? []),

@@ -158,14 +158,14 @@ const howTo: Readonly<Record<Standing, string>> = {
   other: 'only for an application that does this itself',
 }
 
-export interface Verdict {
+export interface AsvsVerdict {
   readonly verdict: 'holds' | 'fails' | 'not known'
   readonly why: string
 }
 
-export type Verdicts = Readonly<Record<string, Verdict>>
+export type Verdicts = Readonly<Record<string, AsvsVerdict>>
 
-interface Row extends Verdict {
+interface Row extends AsvsVerdict {
   readonly id: string
   readonly level: number
   readonly text: string

@@ -8,13 +8,13 @@ import { enforcedIn } from '../audit/router.js'
 import { factOf, type Fact } from '../core/data.js'
 import { fieldOf, leaves, schemeOf, type Leaf } from '../core/Description.js'
 import { additionOf } from '../koa/settings.js'
-import type { Verdict, Verdicts } from './asvs.js'
+import type { AsvsVerdict, Verdicts } from './asvs.js'
 
 type AsvsReading = Pick<Audited, 'audit' | 'reading'>
 
-const verdictFails = (why: string): Verdict => ({ verdict: 'fails', why })
-const verdictNotKnown = (why: string): Verdict => ({ verdict: 'not known', why })
-const verdictHolds = (why: string): Verdict => ({ verdict: 'holds', why })
+const verdictFails = (why: string): AsvsVerdict => ({ verdict: 'fails', why })
+const verdictNotKnown = (why: string): AsvsVerdict => ({ verdict: 'not known', why })
+const verdictHolds = (why: string): AsvsVerdict => ({ verdict: 'holds', why })
 
 /** The verdicts by the number of the requirement. What is left out was not read. */
 export const verdictsOf = (audited: AsvsReading): Verdicts => {
@@ -42,7 +42,7 @@ interface ReadParts {
   /** Where anyone reaches a function of the application, which may do anything: `POST /login`. */
   readonly open: ReadonlyArray<string>
   /** Why the guards cannot be read, if they cannot. */
-  readonly vague: Verdict | undefined
+  readonly vague: AsvsVerdict | undefined
   readonly proven: ReadonlyArray<string>
 }
 
@@ -73,7 +73,7 @@ const readPartsOf = ({ audit, reading }: AsvsReading): ReadParts => {
   }
 }
 
-const vagueOf = ({ operations }: AsvsReading['audit']): Verdict | undefined => {
+const vagueOf = ({ operations }: AsvsReading['audit']): AsvsVerdict | undefined => {
   const vague = operations.find(({ undescribed }) => undescribed.length > 0)
   return vague && verdictNotKnown(`${vague.operation}: a plain function or a RegExp cannot be described`)
 }
@@ -84,10 +84,10 @@ const places = (all: ReadonlyArray<string>): string => {
 }
 
 // What holds unless a function of the application does it, too
-const unlessElsewhere = ({ open, vague }: ReadParts, why: string, what: string): Verdict =>
+const unlessElsewhere = ({ open, vague }: ReadParts, why: string, what: string): AsvsVerdict =>
   vague ?? (open.length === 0 ? verdictHolds(why) : verdictNotKnown(`${why}; say that these ${what}: ${places(open)}`))
 
-const each = (ids: ReadonlyArray<string>, verdict: Verdict): Verdicts =>
+const each = (ids: ReadonlyArray<string>, verdict: AsvsVerdict): Verdicts =>
   Object.fromEntries(ids.map((id) => [id, verdict]))
 
 const accessVerdicts = ({ audit }: AsvsReading): Verdicts => {
@@ -129,7 +129,7 @@ const sessionVerdicts = (parts: ReadParts, { idle, absolute }: Fact): Verdicts =
   const foreign = other && verdictNotKnown(`${other.at}: a credential that browsers send is no session of \`sessions\``)
   const own = vague ?? foreign ?? verdictHolds('`sessions` makes and reads them')
   const longer = facts.filter(({ it }) => it['lifetimes'] === true).map(({ at }) => at)
-  const ending = (ms: Fact[string], when: string): Verdict => {
+  const ending = (ms: Fact[string], when: string): AsvsVerdict => {
     const why = `\`sessions\` ends them ${when} ${durationInWords(Number(ms))}`
     if (vague ?? foreign) return verdictNotKnown(why)
     if (longer.length > 0) return verdictNotKnown(`${why}; say how long those of ${places(longer)} last`)

@@ -3,7 +3,7 @@ import { digest } from '../crypto/secrets.js'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { visible } from '../audit/Audit.js'
-import { rules, type AuditFinding } from '../audit/findings.js'
+import { findingRules, type AuditFinding } from '../audit/findings.js'
 
 /**
  * The findings about a file as a SARIF 2.1.0 log, for code scanning; `version` is that of this package.
@@ -19,7 +19,7 @@ export const sarifOf = (findings: ReadonlyArray<AuditFinding>, file: string, ver
         driver: {
           name: 'koa-with-auth',
           version,
-          rules: Object.entries(rules).map(([id, text]) => ({ id, shortDescription: { text } })),
+          rules: Object.entries(findingRules).map(([id, text]) => ({ id, shortDescription: { text } })),
         },
       },
       results: findings.map((finding) => sarifResult(finding, uriOf(file))),
@@ -29,7 +29,7 @@ export const sarifOf = (findings: ReadonlyArray<AuditFinding>, file: string, ver
 
 const sarifResult = ({ rule, operation, message, severity, line }: AuditFinding, uri: string): object => ({
   ruleId: rule,
-  ruleIndex: Object.keys(rules).indexOf(rule),
+  ruleIndex: Object.keys(findingRules).indexOf(rule),
   level: severity,
   message: { text: escapedMessage(visible(message)) },
   locations: [

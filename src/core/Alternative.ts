@@ -49,7 +49,7 @@ const combinedAlternatives = (description: Exclude<Description, Leaf>): Readonly
     case 'AllOf':
       return description.members.map(alternativesOf).reduce(product, [noDemands])
     case 'Optional':
-      return [...alternativesOf(description.member), withoutCredentials(description)]
+      return [...alternativesOf(description.member), anonymousAlternative(description)]
     case 'Scoped':
       return alternativesOf(description.member).map((alternative) => withScopedNode(alternative, description))
   }
@@ -68,7 +68,7 @@ const noting = (
 const withWrappers = (alternative: Alternative, added: ReadonlyArray<string>): Alternative =>
   noting(alternative, ({ wrappers }, ofAll) => ({ wrappers: [...wrappers, ...added.map(ofAll)] }))
 
-const withoutCredentials = ({ member, lenient }: Optional): Alternative =>
+const anonymousAlternative = ({ member, lenient }: Optional): Alternative =>
   lenient ? { ...noDemands, admitsAnything: true } : { ...noDemands, mayBeRefused: hasFunction(member) }
 
 // What a plain function reads is unknown, so it counts as sent

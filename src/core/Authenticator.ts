@@ -15,7 +15,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type { Request } from './Request.js'
-import { accept, evidenceOf, merge, plain, restingOn, type Evidence } from './Evidence.js'
+import { accept, evidenceOf, merge, plainEvidence, restingOn, type Evidence } from './Evidence.js'
 import {
   askHook,
   attemptOf,
@@ -272,7 +272,13 @@ interface KindDefinition<X, C, R> extends AuthenticatorOptions<X, C, R> {
 export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   kind: KindDefinition<X, C, R>,
 ): Authenticator<PrincipalFromAnswer<R>> => {
-  const { extract, maxLength = MAX_CREDENTIAL_LENGTH, authenticate, evidence: known = plain, isFunction = false } = kind
+  const {
+    extract,
+    maxLength = MAX_CREDENTIAL_LENGTH,
+    authenticate,
+    evidence: known = plainEvidence,
+    isFunction = false,
+  } = kind
   // Safe: `AnyCredentials` lets through exactly what the default of `C` says
   const credentials = kind.credentials ?? (AnyCredentials as Schema<C>)
   const validate = decoderOf('authenticator({ credentials })', credentials)
@@ -336,7 +342,7 @@ const finishKindWith =
     const result = finishHookResult(answer, attempt.request)
     if (E.isLeft(result)) return result
     const own = evidenceFor(attempt, result, isFunction ? 'same' : 'all')
-    const isComplete = known === plain && !own.isAnonymous && own === evidenceOf(result)
+    const isComplete = known === plainEvidence && !own.isAnonymous && own === evidenceOf(result)
     return isComplete ? result : accept(result.right, merge(known, own))
   }
 

@@ -181,7 +181,7 @@ export interface UncheckedParameter {
 }
 
 /** Alternatives as one node: nested alternatives are flattened, so that `alt` is associative here, too. */
-export const anyOf = (members: ReadonlyArray<Description>): Description => ({
+export const anyOfDescriptions = (members: ReadonlyArray<Description>): Description => ({
   _tag: 'AnyOf',
   members: members.flatMap((member) => (isPlainList(member) ? member.members : [member])),
 })

@@ -45,9 +45,9 @@ export const nothingSent: Evidence = Object.freeze({
 })
 
 /** A credential of which nothing else is known. Most decisions share it, and make no evidence of their own. */
-export const plain: Evidence = Object.freeze({ ...nothingSent, isAnonymous: false })
+export const plainEvidence: Evidence = Object.freeze({ ...nothingSent, isAnonymous: false })
 
-export const evidence = (more: Partial<Evidence>): Evidence => ({ ...plain, ...more })
+export const evidence = (more: Partial<Evidence>): Evidence => ({ ...plainEvidence, ...more })
 
 /** A credential that can end. Field by field, because a spread takes a measurable part of a request. */
 export const restsOn = (source: EndSource): Evidence => ({
@@ -60,8 +60,8 @@ export const restsOn = (source: EndSource): Evidence => ({
 })
 
 export const merge = (one: Evidence, other: Evidence): Evidence => {
-  if (one === nothingSent || (one === plain && !other.isAnonymous)) return other
-  if (other === nothingSent || (other === plain && !one.isAnonymous)) return one
+  if (one === nothingSent || (one === plainEvidence && !other.isAnonymous)) return other
+  if (other === nothingSent || (other === plainEvidence && !one.isAnonymous)) return one
   return {
     accepted: joinLists(one.accepted, other.accepted),
     objects: objectsOf(one.objects, other.objects),
@@ -105,11 +105,11 @@ const beside = (globalWithEvidence[evidenceMark] ??= Beside)
 /** The evidence that a Right was given; `undefined` if it has none. */
 export const givenWith = (right: object): Evidence | undefined => beside.of(right)
 
-export const evidenceOf = (right: object): Evidence => beside.of(right) ?? plain
+export const evidenceOf = (right: object): Evidence => beside.of(right) ?? plainEvidence
 
 export const accept = <P>(principal: P, own: Evidence): E.Right<P> => {
   const right: E.Right<P> = { _tag: 'Right', right: principal }
-  if (own !== plain) new beside(right, own)
+  if (own !== plainEvidence) new beside(right, own)
   return right
 }
 
@@ -119,5 +119,7 @@ export const withEvidence = <P>(right: E.Right<P>, more: Evidence): E.Right<P> =
 /** Another principal, which rests on the same evidence, and on what its own hook says. */
 export const restingOn = <P>(right: E.Right<P>, before: object): E.Right<P> => {
   const [own, said] = [evidenceOf(before), givenWith(right)]
-  return own === plain || said === own ? right : accept(right.right, said === undefined ? own : merge(own, said))
+  return own === plainEvidence || said === own
+    ? right
+    : accept(right.right, said === undefined ? own : merge(own, said))
 }

@@ -11,16 +11,8 @@ import type { Context, Request } from './Request.js'
 import { isForged } from './CrossOrigin.js'
 import { constantFailure, isAmbient, withChallenges, type Description, type Leaf } from './Description.js'
 import { PrincipalSource, type EndSource } from './ends.js'
-import {
-  evidenceOf,
-  givenWith,
-  merge,
-  restsOn,
-  type Charge,
-  type Charged,
-  type Evidence,
-  type Objects,
-} from './Evidence.js'
+import { evidenceOf, givenWith, merge, restsOn } from './Evidence.js'
+import type { Charge, Charged, Evidence, Objects } from './Evidence.js'
 import { forged as forgedError, invalid as invalidError, type AuthError } from './AuthError.js'
 import { andThen, isAnonymous, refused, type Decode, type Decoded, type Evaluation, type Result } from './Result.js'
 import { defaults, type Settings } from './Settings.js'

@@ -36,7 +36,7 @@ export const isCodec = (u: unknown): u is t.Decoder<unknown, unknown> =>
   typeof u === 'object' && u !== null && 'validate' in u && 'decode' in u && types.isModuleNamespaceObject(u) === false
 
 /** @internal What a policy file calls a schema: a codec by its name, a Standard Schema by its library. */
-export const schemaName = (schema: Schema<never>): string => {
+export const schemaLabel = (schema: Schema<never>): string => {
   if (isStandard(schema)) return `of ${String(schema['~standard'].vendor)}`
   return 'name' in schema && typeof schema.name === 'string' ? schema.name : 'of io-ts'
 }

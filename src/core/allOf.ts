@@ -10,7 +10,7 @@ import type { AuthError } from './AuthError.js'
 import { combined, decideOf, fromFunction, make, nodeOf } from './Authenticator.js'
 import type { Authenticator, AuthenticatorLike, Decide, Halves, PrincipalOf } from './Authenticator.js'
 import { isSent, objectsIn, skipped, type AllOf } from './Description.js'
-import { accept, evidenceOf, merge, plain, objectsOf, type Evidence } from './Evidence.js'
+import { accept, evidenceOf, merge, plainEvidence, objectsOf, type Evidence } from './Evidence.js'
 import type { Attempt } from './Exchange.js'
 import { checkGroup, declareFactory, isList } from './options.js'
 import { andThen, type Evaluation, type Result } from './Result.js'
@@ -86,7 +86,7 @@ const allPassing = (
       return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)
     }
     // what it makes of anonymous callers is a principal: a list of them
-    return (attempt) => from(0, [], plain, attempt)
+    return (attempt) => from(0, [], plainEvidence, attempt)
   }
   if (!members.slice(0, -1).some(looksUp)) return { description, decide: passing(members) }
   const steps = members.map(inSteps)

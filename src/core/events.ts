@@ -188,7 +188,7 @@ export interface SignedOutEvent {
 /** The content of a store. */
 export type StoreContent = 'api-keys' | 'one-time-ids' | 'passkeys' | 'sessions' | 'signals'
 
-type Outage<About, Begun> =
+type OutageRecord<About, Begun> =
   | (About & Begun & { readonly event: 'begun' })
   | (About & {
       readonly event: 'over'
@@ -200,7 +200,7 @@ type Outage<About, Begun> =
  * An outage of a store that begins, or that is over; frozen. Requests to the store show it. Nothing asks a store only
  * to make this record.
  */
-export type StoreOutageEvent = Outage<
+export type StoreOutageEvent = OutageRecord<
   {
     /** The content of the store. */
     readonly store: StoreContent
@@ -217,7 +217,7 @@ export type StoreOutageEvent = Outage<
  * An outage of introspection that begins, or that is over; frozen. Meanwhile tokens that are not cached are a 503.
  * Requests to the server show it.
  */
-export type IntrospectionOutageEvent = Outage<
+export type IntrospectionOutageEvent = OutageRecord<
   {
     /** The endpoint that is asked, without its query, or the issuer whose discovery document names it. */
     readonly server: string

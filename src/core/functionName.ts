@@ -9,7 +9,7 @@ import { digest } from '../crypto/secrets.js'
 import { that } from './checks.js'
 import { checkHook, declareFactory } from './options.js'
 
-const MAX_NAME_LENGTH = 100
+const LONGEST_FUNCTION_NAME = 100
 
 /** What a policy file calls the functions that `seal(app, { lock })` refuses. */
 export const NOT_COMPARED = '(no name, bound, not compared)'
@@ -93,15 +93,15 @@ const onOneLine = (name: string): string =>
   name
     .replace(/[^\p{L}\p{N}$_.:/ #-]+/gu, '_')
     .trim()
-    .slice(0, MAX_NAME_LENGTH)
+    .slice(0, LONGEST_FUNCTION_NAME)
 
 /** A name that an application gives a condition: one line, without signs that the policy file gives a meaning. */
 export const conditionName = that(
   (value) =>
     typeof value === 'string' &&
-    value.length <= MAX_NAME_LENGTH &&
+    value.length <= LONGEST_FUNCTION_NAME &&
     /^[\p{L}\p{N}$_.:/#-]+(?: [\p{L}\p{N}$_.:/#-]+)*$/u.test(value),
-  `must be a name of at most ${MAX_NAME_LENGTH} letters, digits, single blanks and "$_.:/#-", such as 'admin'`,
+  `must be a name of at most ${LONGEST_FUNCTION_NAME} letters, digits, single blanks and "$_.:/#-", such as 'admin'`,
 )
 
 // What can stand before a regular expression, other than an operator

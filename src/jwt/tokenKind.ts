@@ -9,9 +9,9 @@ import { bareToken, isToken, tokenOf as tokenAfter } from '../core/Credentials.j
 import { stringKindChecks, constantFailure, documented } from '../core/Description.js'
 import type { StringKindOptions, ApiKeyScheme, HttpScheme, Leaf, OpenIdConnectScheme } from '../core/Description.js'
 import { fromAuthorization, type Reader, type Sent } from '../core/RequestFields.js'
-import { andThen, fromAnswer, isThenable, returningResults, toPromise, type Result } from '../core/Result.js'
-import type { Evaluation, Decoded } from '../core/Result.js'
-import { decoderOf, schemaLike, schemaName, type Schema } from '../core/Schema.js'
+import { andThen, fromAnswer, isThenable, returningResults, toPromise } from '../core/Result.js'
+import type { Evaluation, Decoded, Result } from '../core/Result.js'
+import { decoderOf, schemaLike, schemaLabel, type Schema } from '../core/Schema.js'
 import { restsOn, withEvidence } from '../core/Evidence.js'
 import { knownExchange } from '../core/Exchange.js'
 import { ownField, ownOrGetter, type Fact } from '../core/data.js'
@@ -237,7 +237,7 @@ const tokenNotes = <C>({
   protectedResource,
 }: Pick<TokenOptions<C, unknown>, 'revoked' | 'claims' | 'protectedResource'>): ReadonlyArray<string> => [
   ...(revoked === undefined ? [] : [`unless revoked by ${functionName(revoked)}`]),
-  ...auditNote('claims', claims && schemaName(claims as Schema<never>)),
+  ...auditNote('claims', claims && schemaLabel(claims as Schema<never>)),
   ...auditNote('origins', protectedResource?.origins),
 ]
 

@@ -250,7 +250,7 @@ export interface ShutDownOptions {
   readonly timeout?: number | undefined
 }
 
-const DEFAULT_TIMEOUT = 10_000
+const SHUT_DOWN_TIMEOUT = 10_000
 
 // How often connections are closed that have become idle, in milliseconds
 const OFTEN = 100
@@ -274,7 +274,7 @@ export const shutDown = (
   server: Server & Partial<Pick<HttpServer, 'closeIdleConnections' | 'closeAllConnections'>>,
   options: ShutDownOptions = {},
 ): Promise<void> => {
-  const { timeout = DEFAULT_TIMEOUT } = checkOptions('shutDown(server, options)', options, {
+  const { timeout = SHUT_DOWN_TIMEOUT } = checkOptions('shutDown(server, options)', options, {
     timeout: is.maybe(is.positive),
   })
   return new Promise((resolve) => {

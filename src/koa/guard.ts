@@ -25,7 +25,7 @@ import { answerGone, isGone, isGoneExpected } from './gone.js'
 import { markGuard, type GuardProperties, type GuardSource, type ThenMiddleware } from './layer.js'
 import { respondEarly, respondException, respondFailure, restore, take } from './respond.js'
 import { applyHeaders, guardHeadersOf, type GuardHeaders } from './responseHeaders.js'
-import { tooOld } from './router.js'
+import { routerTooOld } from './router.js'
 import { answerException, markThrown, serverError } from './settings.js'
 import { decisionRecorder, recordPublic } from './watching.js'
 
@@ -86,7 +86,7 @@ const recordReader = (): ((ctx: Context) => Exchange) => {
 const enterOperation = (ctx: Context, exchange: Exchange): boolean => {
   if (runningLayer(ctx) === undefined) {
     const isRouted = matchedLayers(ctx).some(({ methods }) => methods.includes(ctx.method))
-    if (isRouted && ctx['routerPath'] === undefined) throw misplaced(`withAuth(a): ${tooOld}`)
+    if (isRouted && ctx['routerPath'] === undefined) throw misplaced(`withAuth(a): ${routerTooOld}`)
     return runsOutside()
   }
   // The router makes a new array of captures for every layer that it runs, so it identifies the layer that runs

@@ -29,7 +29,7 @@ import {
 } from './layer.js'
 import type { GuardFunction, GuardProperties, ReadLayer, ThenMiddleware } from './layer.js'
 import { carriedPlanOf, planned, planOf, writePlan } from './plan.js'
-import type { Application, LevelDecision, Level, Plan } from './plan.js'
+import type { ApplicationLevel, LevelDecision, Level, Plan } from './plan.js'
 import { checkParameters, refusePattern } from './parameters.js'
 import { isRouter, type Layer, type RouterInstance } from './router.js'
 
@@ -42,7 +42,7 @@ interface LevelOptions {
   readonly name?: string | undefined
   readonly then?: ReadonlyArray<ThenMiddleware> | undefined
   /** The application that it begins. A copy of an application is a separate one with the same settings. */
-  readonly application?: Application | undefined
+  readonly application?: ApplicationLevel | undefined
 }
 
 /** Copies a router. Operations without their own decision, now and later, get this requirement, followed by `then`. */
@@ -128,7 +128,7 @@ const keptAhead = ({ traced }: Plan, f: Function): Function =>
   })
 
 /** Puts an application around a layer, unless it is there. */
-const withApplication = (plan: Plan, application: Application | undefined): Plan =>
+const withApplication = (plan: Plan, application: ApplicationLevel | undefined): Plan =>
   application === undefined || plan.applications.includes(application)
     ? plan
     : planned({ ...plan, applications: [application, ...plan.applications] })
@@ -153,7 +153,7 @@ const withoutLevel = (level: Level, plan: Plan): Plan => {
 }
 
 /** The plan of a layer in a copy of its router, before the copy's own level. */
-const copiedOf = (plan: Plan, previous: Level | undefined, application: Application | undefined): Plan => {
+const copiedOf = (plan: Plan, previous: Level | undefined, application: ApplicationLevel | undefined): Plan => {
   if (previous === undefined) return plan
   const { application: from } = previous
   const rest = withoutLevel(previous, plan)

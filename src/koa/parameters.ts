@@ -86,15 +86,15 @@ interface PathOf {
 }
 
 // The router's own one, of `use`, has none
-const keyName = (parameter: unknown): unknown =>
+const parameterKey = (parameter: unknown): unknown =>
   typeof parameter === 'object' && parameter !== null ? Reflect.get(parameter, 'name') : undefined
 
-export const namesIn = ({ paramNames }: PathOf): ReadonlyArray<string> =>
-  [...new Set(paramNames.map(keyName))].filter((name) => typeof name === 'string')
+export const parameterNames = ({ paramNames }: PathOf): ReadonlyArray<string> =>
+  [...new Set(paramNames.map(parameterKey))].filter((name) => typeof name === 'string')
 
 /** The numbers of the parameters of a path that have no name: groups of a RegExp, which a handler can read all the same. */
 export const unnamedIn = (layer: ReadLayer & PathOf): ReadonlyArray<string> => {
-  const names = layer.paramNames.map(keyName)
+  const names = layer.paramNames.map(parameterKey)
   // some routers do not list the groups of a RegExp; the empty alternative matches, and counts them
   const { path } = layer
   const groups =
@@ -104,12 +104,12 @@ export const unnamedIn = (layer: ReadLayer & PathOf): ReadonlyArray<string> => {
 
 // Of two with one name, the router's `params` have the last one: -1, because the object would be another one than it seems
 const indexIn = ({ paramNames }: PathOf, param: string): number => {
-  const at = paramNames.findIndex((one) => keyName(one) === param)
-  return at === paramNames.findLastIndex((one) => keyName(one) === param) ? at : -1
+  const at = paramNames.findIndex((one) => parameterKey(one) === param)
+  return at === paramNames.findLastIndex((one) => parameterKey(one) === param) ? at : -1
 }
 
 const unreadableParameter = (layer: PathOf, object: ObjectRule): string =>
-  namesIn(layer).includes(object.param)
+  parameterNames(layer).includes(object.param)
     ? `${ownedInWords(object)}, which the path has twice, so only the last one would be read; give each its own name`
     : absentParameter(object)
 
@@ -123,7 +123,7 @@ export const missingParameter = (layer: ReadLayer & PathOf): string | undefined 
   const object = conditions.find((one) => one.object !== undefined && indexIn(layer, one.object.param) === -1)?.object
   if (object !== undefined)
     return `${labelOf(layer)}: ${isPattern(layer) ? ofPattern(object) : unreadableParameter(layer, object)}`
-  const known = [...namesIn(layer), ...unnamedIn(layer)]
+  const known = [...parameterNames(layer), ...unnamedIn(layer)]
   const other = conditions.find(({ unchecked }) => unchecked !== undefined && !known.includes(unchecked.param))
   if (other?.unchecked === undefined) return undefined
   const { param } = other.unchecked

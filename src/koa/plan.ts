@@ -25,11 +25,11 @@ const planMark = Symbol.for('koa-with-auth/plan')
 /** Identifies a level: the decisions that it put into plans, and the router that it returned, have the same one. */
 export interface Level {
   readonly name: string
-  readonly application?: Application | undefined
+  readonly application?: ApplicationLevel | undefined
 }
 
 /** What each layer of an application (`apiApp`) begins and ends with. A copy of its router is another application. */
-export interface Application {
+export interface ApplicationLevel {
   readonly begin: Middleware
   readonly end: Middleware
   readonly addition: () => Addition
@@ -43,7 +43,7 @@ export interface LevelDecision {
 
 interface PlanParts {
   /** The applications that it belongs to, the outermost first. */
-  readonly applications: ReadonlyArray<Application>
+  readonly applications: ReadonlyArray<ApplicationLevel>
   readonly ahead: ReadonlyArray<Function>
   readonly own: GuardFunction | undefined
   /** The levels around it that count, the outermost first. */

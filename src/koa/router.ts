@@ -34,7 +34,7 @@ export const checkRouter = <S = DefaultState, C = DefaultContext>(
 }
 
 /** The message about a router that does not say which layer runs, as koa-router 7 and @koa/router 8. */
-export const tooOld = 'this router is too old to be guarded; install @koa/router 12 or later (or koa-router 12)'
+export const routerTooOld = 'this router is too old to be guarded; install @koa/router 12 or later (or koa-router 12)'
 
 /** Whether a class has a property that a trial shows: forks have other version numbers. `otherwise`: for what has no class. */
 export const shownByTrial = (trial: (type: Function) => boolean, otherwise: boolean): ((one: object) => boolean) => {

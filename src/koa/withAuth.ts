@@ -26,7 +26,7 @@ import { enforce, fix } from './guard.js'
 import { isApplication, isGuard, markGuard, refuseUse, type ThenMiddleware } from './layer.js'
 import { atLevel, refuseLateGuards } from './levels.js'
 import { refuseOwnedObjects } from './parameters.js'
-import { checkRouter, isRouter, newRouter, shownByTrial, tooOld, type RouterInstance } from './router.js'
+import { checkRouter, isRouter, newRouter, shownByTrial, routerTooOld, type RouterInstance } from './router.js'
 
 declare global {
   interface KoaWithAuthHost {
@@ -201,7 +201,7 @@ const guardable = (u: unknown): RouterInstance<never, never> => {
   }
   const router = checkRouter<never, never>('withAuth(a)(router)', u, 'withAuth(a)(router).routes()')
   refuseLateGuards(router.constructor)
-  if (!saysWhatRuns(router)) throw new TypeError(`withAuth(a)(router): ${tooOld}`)
+  if (!saysWhatRuns(router)) throw new TypeError(`withAuth(a)(router): ${routerTooOld}`)
   return router
 }
 

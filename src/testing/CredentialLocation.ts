@@ -58,7 +58,7 @@ const locationWords: Readonly<Record<CredentialLocation['in'], string>> = {
   authorization: 'the Authorization field with the scheme',
 }
 
-export const inWords = ({ in: where, name }: CredentialLocation): string => `${locationWords[where]} ${name}`
+export const placeInWords = ({ in: where, name }: CredentialLocation): string => `${locationWords[where]} ${name}`
 
 // RFC 6265 §4.2.1
 const pairsIn = (field: string): ReadonlyArray<HeaderLine> =>

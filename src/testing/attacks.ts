@@ -1,7 +1,7 @@
 /** Requests that must be refused, made from locations of credentials and from valid requests. One that is valid by chance is left out. */
 import * as E from 'fp-ts/lib/Either.js'
 import { BasicCredentials } from '../core/Credentials.js'
-import { addCredential, inWords, putCredentials, valuesAt, withoutCredential } from './CredentialLocation.js'
+import { addCredential, placeInWords, putCredentials, valuesAt, withoutCredential } from './CredentialLocation.js'
 import type { CredentialLocation } from './CredentialLocation.js'
 import type { RequestSpec } from './requests.js'
 
@@ -116,7 +116,7 @@ export const wholly = (location: CredentialLocation, text: string): string =>
   isBasic(location) ? pair(text, text) : text
 
 export const unknownIn = (location: CredentialLocation, secret: string): Attack => ({
-  what: `an unknown credential in ${inWords(location)}`,
+  what: `an unknown credential in ${placeInWords(location)}`,
   spec: putCredentials(location, [wholly(location, secret)], {}),
   secrets: [secret],
 })
@@ -126,7 +126,7 @@ export const blindAttacks = (locations: ReadonlyArray<CredentialLocation>): Read
   locations.flatMap((location) => [
     ...notoriousTexts.flatMap((text) =>
       spelled(location, text).map((value) => ({
-        what: `${text === '' ? 'an empty' : 'a hostile'} credential in ${inWords(location)}`,
+        what: `${text === '' ? 'an empty' : 'a hostile'} credential in ${placeInWords(location)}`,
         spec: putCredentials(location, [value], {}),
         secrets: [],
       })),
@@ -168,7 +168,7 @@ const changedCredentials = (
       [wrong, value],
       [value, value],
     ].map((values) => ({
-      what: `a credential sent twice in ${inWords(location)}`,
+      what: `a credential sent twice in ${placeInWords(location)}`,
       spec: putCredentials(location, values, spec),
       secrets: secretsAmong([value]),
       rest,
@@ -176,7 +176,7 @@ const changedCredentials = (
     ...misspellings(location, value)
       .filter((text) => !others.has(asServersRead(location, text)))
       .map((text) => ({
-        what: `a credential that is nearly right in ${inWords(location)}`,
+        what: `a credential that is nearly right in ${placeInWords(location)}`,
         spec: putCredentials(location, [text], spec),
         secrets: [],
         rest,

@@ -5,7 +5,7 @@ import * as is from '../core/checks.js'
 import { checkOptions, type Checks } from '../core/options.js'
 import { isApplication, routersOf } from '../koa/layer.js'
 import { docsAmong, operationsOf, type RoutedOperation } from '../koa/operations.js'
-import { namesIn } from '../koa/parameters.js'
+import { parameterNames } from '../koa/parameters.js'
 import { throwViolations, type Violation } from './LawViolations.js'
 import { serveApplication, requestTarget, type Application, type HttpResponse, type SentRequest } from './probing.js'
 import { mergeRequests, type RequestSpec } from './requests.js'
@@ -89,7 +89,7 @@ const checkNames = (
   violated: Violated,
 ): void => {
   const known = new Set(operations.map(({ name }) => name))
-  const inPaths = new Set(operations.flatMap(({ layer }) => namesIn(layer)))
+  const inPaths = new Set(operations.flatMap(({ layer }) => parameterNames(layer)))
   for (const [where, mentioned] of Object.entries({ skip, bodies, objects })) {
     for (const key of Object.keys(mentioned)) {
       if (known.has(key) || (where === 'objects' && !/^[A-Z-]+ /.test(key) && inPaths.has(key))) continue
@@ -103,7 +103,7 @@ const askedOf = (operation: RoutedOperation, options: IsolatedOptions, violated:
   const { name, layer } = operation
   const { users, unknown, skip = {} } = options
   const reasons = uncheckedIn(operation)
-  const all = namesIn(layer)
+  const all = parameterNames(layer)
   const left = all.filter((param) => !reasons.has(param))
   const asked: Asked = { operation, params: [], isAsked: false, requests: 0, hasLeak: false }
   const skipped = skip[name] ?? (all.length > 0 && left.length === 0 ? reasons.get(all[0] ?? '') : undefined)
@@ -251,7 +251,7 @@ interface Isolation {
 
 const askAll = async (self: Isolation): Promise<void> => {
   const known = self.all.filter(({ isAsked }) => isAsked)
-  const isList = ({ operation }: Asked): boolean => namesIn(operation.layer).length === 0
+  const isList = ({ operation }: Asked): boolean => parameterNames(operation.layer).length === 0
   const withObjects = known.filter((one) => !isList(one)).sort((one, other) => askingOrder(one) - askingOrder(other))
   for (const one of known) {
     if (isList(one) && one.operation.methods.includes('GET')) await askList(self, one, withObjects)

@@ -18,7 +18,7 @@ import type { Layer, RouterInstance } from '../koa/router.js'
 import { applicationGuard, guardFor } from '../koa/guard.js'
 import { copyLayer, isGuard, pathInWords, routerOf, type GuardFunction, type RouterLayer } from '../koa/layer.js'
 import { operationsOf } from '../koa/operations.js'
-import { isPattern, namesIn } from '../koa/parameters.js'
+import { isPattern, parameterNames } from '../koa/parameters.js'
 import { planned, planOf, writePlan } from '../koa/plan.js'
 import { locationOf, type CredentialLocation } from './CredentialLocation.js'
 import type { HeaderLine, RequestSpec } from './requests.js'
@@ -100,7 +100,7 @@ export const requestTarget = (layer: RouterLayer, spell: (param: string) => stri
   try {
     // without the patterns that `compile` cannot read
     const path = compile(layer.path.replaceAll('(.*)', ''), { encode: false })
-    return path(Object.fromEntries(namesIn(layer).map((name) => [name, spell(name)])))
+    return path(Object.fromEntries(parameterNames(layer).map((name) => [name, spell(name)])))
   } catch {
     return undefined
   }

@@ -203,7 +203,7 @@ const kinds: Readonly<Record<PasskeyAlgorithm, AlgorithmKind>> = {
   },
 }
 
-const algorithmNames: ReadonlyArray<PasskeyAlgorithm> = ['ES256', 'EdDSA', 'RS256']
+const passkeyAlgorithms: ReadonlyArray<PasskeyAlgorithm> = ['ES256', 'EdDSA', 'RS256']
 
 const coseOf = (spki: Buffer, algorithm: PasskeyAlgorithm): Buffer => {
   const jwk = createPublicKey({ key: spki, format: 'der', type: 'spki' }).export({ format: 'jwk' })
@@ -330,7 +330,7 @@ const signWith = ({ privateKey, algorithm }: KeptPasskey, authData: Buffer, clie
 const create = (self: Device, options: CreationOptions, wrong: WrongRegistration = {}): RegistrationJson => {
   const { origin, own, synced, passkeys } = self
   const offered = options.pubKeyCredParams.flatMap(
-    ({ alg }) => algorithmNames.find((one) => kinds[one].cose === alg) ?? [],
+    ({ alg }) => passkeyAlgorithms.find((one) => kinds[one].cose === alg) ?? [],
   )
   const algorithm =
     wrong.algorithm ??

@@ -25,7 +25,7 @@ import {
   ownStrings,
   readPlainSession,
   refuseWithoutHost,
-  resolveOptions,
+  resolveGuardOptions,
   servedBy,
   type Admitted,
   type GuardUpgradeOptions,
@@ -119,7 +119,7 @@ export function guardRequest(app: Koa, auth: unknown, options: GuardRequestOptio
     app,
     decide: deciding(guarding(guardRequestCall, auth), ['request'], methods === 'all' ? undefined : refuseWithoutHost),
     isForSockets: methods === 'sockets',
-    ...resolveOptions(settings),
+    ...resolveGuardOptions(settings),
   }
   return (request, parameters) => decideAbout(self, request, parameters)
 }

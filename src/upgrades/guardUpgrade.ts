@@ -228,7 +228,7 @@ export function guardUpgrade<S, C, const M extends AuthenticatorLike | Members>(
 export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptions = {}): UpgradeGuard<unknown> {
   checkApp(guardUpgradeCall, app)
   const authenticator = stillSignedIn(guarding(guardUpgradeCall, auth))
-  const { own, route } = resolveOptions(checkOptions('guardUpgrade(app, a, options)', options, optionChecks))
+  const { own, route } = resolveGuardOptions(checkOptions('guardUpgrade(app, a, options)', options, optionChecks))
   const decide = deciding(authenticator, ['upgrade'], refuseWithoutHost)
   return async (request, socket, head, parameters) => {
     checkUpgrade(request, socket, head)
@@ -372,17 +372,17 @@ export const optionChecks: Checks<GuardUpgradeOptions> = {
   ...settings,
 }
 
-export const resolveOptions = ({ route, bearerProtocol, ...own }: Given<GuardUpgradeOptions>) => {
+export const resolveGuardOptions = ({ route, bearerProtocol, ...own }: Given<GuardUpgradeOptions>) => {
   const inForce = applySettings(settingsFrom(bare(own)))
   return { route, own: bearerProtocol === undefined ? [inForce] : [inForce, presentToken(bearerProtocol)] }
 }
 
 const checkUpgrade = (request: unknown, socket: unknown, head: unknown): void => {
   const isUpgrade =
-    isObjectLike(request) &&
-    isObjectLike(request['headers']) &&
+    isKeyed(request) &&
+    isKeyed(request['headers']) &&
     Array.isArray(request['rawHeaders']) &&
-    isObjectLike(socket) &&
+    isKeyed(socket) &&
     typeof socket['destroy'] === 'function' &&
     head instanceof Uint8Array
   if (isUpgrade) return
@@ -400,4 +400,4 @@ const namesHost = (request: Request): boolean => {
   return host !== undefined && host !== '' && others.length === 0
 }
 
-const isObjectLike = (u: unknown): u is Readonly<Record<string, unknown>> => typeof u === 'object' && u !== null
+const isKeyed = (u: unknown): u is Readonly<Record<string, unknown>> => typeof u === 'object' && u !== null

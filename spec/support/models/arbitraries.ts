@@ -8,7 +8,7 @@ import type { Request } from 'koa'
 import { AuthError, authenticator, Challenge, type Authenticator, type Description } from 'koa-with-auth'
 import { altW, flatMap } from 'koa-with-auth/fp'
 import type { SecurityScheme } from 'koa-with-auth'
-import { secrets, randomFailures } from '../../../src/testing/laws/random.js'
+import { secretTexts, randomFailures } from '../../../src/testing/laws/random.js'
 import * as credentials from './arbitrary/credentials.js'
 import { requests } from './arbitrary/requests.js'
 
@@ -23,7 +23,7 @@ export const token = fc.stringMatching(/^[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,20}$/)
 export const b64token = credentials.bearerTokens()
 
 /** So long that no response contains it by chance. */
-export const secret = secrets()
+export const secret = secretTexts()
 
 /** Any string without control characters, in any script; the user name without a colon (RFC 7617 §2). */
 export const basicCredentials = credentials.basicCredentials()

@@ -114,7 +114,7 @@ const lawChecks: Checks<LawOptions> = {
   app: is.unchecked,
 }
 
-export const subjectOf = (caller: string, member: AuthenticatorLike, given: LawOptions): Subject => {
+export const lawSubject = (caller: string, member: AuthenticatorLike, given: LawOptions): Subject => {
   const options = checkOptions(caller, given, lawChecks)
   const { valid, within = 1000, runs = 100, above = [], app } = options
   const authenticator = fromFunction(member)

@@ -7,20 +7,20 @@
 import { checkMember } from '../../core/options.js'
 import type { AuthenticatorLike } from '../../core/Authenticator.js'
 import { lawsOf, type Law, type Laws } from './Law.js'
-import { letSomebodyIn, subjectOf, unauthorized, type LawOptions, type Subject, type Verdict } from './Subject.js'
+import { letSomebodyIn, lawSubject, unauthorized, type LawOptions, type Subject, type Verdict } from './Subject.js'
 import { attacksOn, lawAbout, resultLaws } from './verdicts.js'
 import { branchesOf } from '../../core/AuthError.js'
 import { make } from '../../core/Challenge.js'
 import { leaves, challengesOf, type Leaf } from '../../core/Description.js'
 import { alternativesOf } from '../../core/Alternative.js'
-import { locationOf, valuesAt, inWords, putCredentials, withoutCredential } from '../CredentialLocation.js'
+import { locationOf, valuesAt, placeInWords, putCredentials, withoutCredential } from '../CredentialLocation.js'
 import type { CredentialLocation } from '../CredentialLocation.js'
 import { fromOtherSite, type RequestSpec } from '../requests.js'
 import { isBasic, wholly } from '../attacks.js'
 
 export const authenticatorLaws = (authenticator: AuthenticatorLike, options: LawOptions): Laws => {
   checkMember('laws.authenticator(a, ...)', authenticator)
-  const subject = subjectOf('laws.authenticator(a, options)', authenticator, options)
+  const subject = lawSubject('laws.authenticator(a, options)', authenticator, options)
   return lawsOf('an authenticator', lawsOfAuthenticators, subject)
 }
 
@@ -57,14 +57,14 @@ const unknownInDescribed = (subject: Subject): ReadonlyArray<LawCase> =>
     )
     .filter((locations) => !subject.valid.some((spec) => locations.every(carries(spec))))
     .map((locations) => ({
-      what: `an unknown credential in ${locations.map(inWords).join(' and ')}`,
+      what: `an unknown credential in ${locations.map(placeInWords).join(' and ')}`,
       spec: locations.reduce<RequestSpec>(
         (spec, location) => putCredentials(location, [wholly(location, UNKNOWN)], spec),
         {},
       ),
       judge: (verdict) =>
         isAbsent(verdict)
-          ? `it counts as absent, so something else is read: let scheme and extract name the same field, or give a valid request that carries ${locations.map(inWords).join(' and ')}`
+          ? `it counts as absent, so something else is read: let scheme and extract name the same field, or give a valid request that carries ${locations.map(placeInWords).join(' and ')}`
           : undefined,
     }))
 
@@ -82,7 +82,7 @@ const withoutDescribed = (subject: Subject): ReadonlyArray<LawCase> => {
     const stripped = present.reduce<RequestSpec>((rest, location) => withoutCredential(location, rest), spec)
     const undescribed = 'it was let in without what it says it demands; let scheme and extract name the same field'
     const lessOne = present.map((location): LawCase => ({
-      what: `a valid request without ${inWords(location)}`,
+      what: `a valid request without ${placeInWords(location)}`,
       spec: withoutCredential(location, spec),
       judge: (verdict) =>
         letSomebodyIn(verdict) && !isComplete(withoutCredential(location, spec)) ? undescribed : undefined,
@@ -115,12 +115,12 @@ const validElsewhere = (subject: Subject): ReadonlyArray<LawCase> => {
         hidingPlaces(from)
           .filter((to) => !isDescribed(to))
           .map((to): LawCase => ({
-            what: `a valid credential in ${inWords(to)}`,
+            what: `a valid credential in ${placeInWords(to)}`,
             spec: putCredentials(to, [value], withoutCredential(from, spec)),
             rest: withoutCredential(from, spec),
             judge: (verdict) =>
               letSomebodyIn(verdict)
-                ? `it also reads ${inWords(to)}, which it does not describe; add an alternative`
+                ? `it also reads ${placeInWords(to)}, which it does not describe; add an alternative`
                 : undefined,
           })),
       ),

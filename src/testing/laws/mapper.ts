@@ -12,7 +12,7 @@ import { mergeRequests, mockRequest, printed, withBearer, withCookie, withHeader
 import type { RequestSpec } from '../requests.js'
 import { verdictInWords, unauthorized, valueInWords } from './Subject.js'
 import { lawsOf, type Law, type Laws } from './Law.js'
-import { randomFailures, secrets } from './random.js'
+import { randomFailures, secretTexts } from './random.js'
 
 interface MappedFailure {
   readonly error: AuthError
@@ -45,9 +45,9 @@ const mapperLaw = (
   },
 })
 
-const isObjectLike = (u: unknown): u is Readonly<Record<string, unknown>> => typeof u === 'object' && u !== null
+const hasProperties = (u: unknown): u is Readonly<Record<string, unknown>> => typeof u === 'object' && u !== null
 
-const mappedStatus = (answer: unknown): unknown => (isObjectLike(answer) ? answer['status'] : undefined)
+const mappedStatus = (answer: unknown): unknown => (hasProperties(answer) ? answer['status'] : undefined)
 
 const isStatus = (u: unknown): u is number => Number.isInteger(u) && Number(u) >= 400 && Number(u) <= 599
 
@@ -55,7 +55,7 @@ const answersAll = mapperLaw(
   'is total: every failure becomes a response with a status from 400 to 599',
   ({ answer }) => {
     if (answer instanceof Promise) return 'a mapper is sync: return a response, not a promise of one'
-    if (isObjectLike(answer) && 'threw' in answer) return 'throw nothing; end with defaultErrorMapper(error, request)'
+    if (hasProperties(answer) && 'threw' in answer) return 'throw nothing; end with defaultErrorMapper(error, request)'
     return isStatus(mappedStatus(answer))
       ? undefined
       : 'return { status, headers?, body? } with a status from 400 to 599'
@@ -78,12 +78,12 @@ const rightStatus = mapperLaw('says 401 to what is not authenticated, and to not
 const sendable = mapperLaw(
   'answers what can be sent: a body that is text, bytes or JSON, headers that HTTP allows',
   ({ answer }) => {
-    if (!isObjectLike(answer)) return undefined
+    if (!hasProperties(answer)) return undefined
     const { body, headers } = answer
     try {
-      if (isObjectLike(body) && !Buffer.isBuffer(body) && typeof JSON.stringify(body) !== 'string')
+      if (hasProperties(body) && !Buffer.isBuffer(body) && typeof JSON.stringify(body) !== 'string')
         throw new TypeError()
-      for (const [name, value] of Object.entries(isObjectLike(headers) ? headers : {})) {
+      for (const [name, value] of Object.entries(hasProperties(headers) ? headers : {})) {
         validateHeaderName(name)
         for (const one of Array.isArray(value) ? value : [value]) validateHeaderValue(name, one)
       }
@@ -141,7 +141,7 @@ export interface MapperOptions {
   readonly runs?: number | undefined
 }
 
-const cases = secrets().chain((secret) =>
+const cases = secretTexts().chain((secret) =>
   randomFailures(fc.constant(`no user has ${secret}`)).map((error) => ({
     error,
     secret,

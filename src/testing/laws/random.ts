@@ -8,7 +8,7 @@ import { notoriousTexts } from '../attacks.js'
 import { decidingNothing, HOST, type RequestSpec } from '../requests.js'
 
 /** Secrets of at least 16 letters and digits: too long to be in a response by chance. */
-export const secrets = (): Arbitrary<string> => fc.stringMatching(/^[A-Za-z0-9]{16,40}$/)
+export const secretTexts = (): Arbitrary<string> => fc.stringMatching(/^[A-Za-z0-9]{16,40}$/)
 
 /** Hostile credentials: the notorious ones, and any bytes that a header can carry. */
 export const hostileTexts = (): Arbitrary<string> =>

@@ -4,19 +4,13 @@ import fc, { type Arbitrary } from 'fast-check'
 import { branchesOf } from '../../core/AuthError.js'
 import { isThenable } from '../../core/Result.js'
 import { defaultErrorMapper } from '../../core/Settings.js'
-import {
-  inWords as locationInWords,
-  locationsIn,
-  putCredentials,
-  valuesAt,
-  withoutCredential,
-} from '../CredentialLocation.js'
+import { placeInWords, locationsIn, putCredentials, valuesAt, withoutCredential } from '../CredentialLocation.js'
 import { blindAttacks, informedAttacks, leaked, asServersRead, secretsAmong, unknownIn } from '../attacks.js'
 import type { Attack, Target } from '../attacks.js'
 import { fromOtherSite, impostors, mergeRequests, printed, type RequestSpec } from '../requests.js'
 import type { Law } from './Law.js'
 import { verdictInWords, letSomebodyIn, type Subject, type Verdict } from './Subject.js'
-import { hostileTexts, requestSpecs, secrets as randomSecrets } from './random.js'
+import { hostileTexts, requestSpecs, secretTexts } from './random.js'
 
 export const lawAbout = <A extends { readonly spec: RequestSpec }>(
   name: string,
@@ -48,13 +42,13 @@ const randomAttacks = (target: Target): Arbitrary<Attack> => {
     const isWrong = (text: string): boolean =>
       valid.every((one) => !valuesAt(location, one).includes(asServersRead(location, text)))
     return fc.oneof(
-      randomSecrets()
+      secretTexts()
         .filter(isWrong)
         .map((secret) => unknownIn(location, secret)),
       hostileTexts()
         .filter(isWrong)
         .map((text) => ({
-          what: `a hostile credential in ${locationInWords(location)}`,
+          what: `a hostile credential in ${placeInWords(location)}`,
           spec: putCredentials(location, [text], {}),
           secrets: [],
         })),
@@ -75,7 +69,7 @@ export const attacksOn = (subject: Subject): ReadonlyArray<Attack> => [
 ]
 
 // Without any credential: an empty request, valid requests without theirs, and requests that claim to be a user
-const withoutCredentials = ({ locations, valid }: Subject): ReadonlyArray<Attack> => {
+const requestsWithoutCredentials = ({ locations, valid }: Subject): ReadonlyArray<Attack> => {
   const stripped = valid.map(({ remoteAddress: _, ...spec }) =>
     [...locations, ...locationsIn(spec)].reduce<RequestSpec>(
       (rest, location) => withoutCredential(location, rest),
@@ -90,7 +84,7 @@ const validRequests = ({ valid }: Subject): ReadonlyArray<{ readonly spec: Reque
 
 const total = lawAbout(
   'is total: never throws, never rejects, settles in time',
-  (subject) => [...validRequests(subject), ...withoutCredentials(subject), ...attacksOn(subject)],
+  (subject) => [...validRequests(subject), ...requestsWithoutCredentials(subject), ...attacksOn(subject)],
   (verdict) => {
     if (verdict._tag === 'Threw' || verdict._tag === 'NoEither')
       return 'return false or a Left for what is refused; throw nothing'
@@ -100,10 +94,13 @@ const total = lawAbout(
   },
 )
 
-const failsClosed = lawAbout('fails closed: without a credential no one is admitted', withoutCredentials, (verdict) =>
-  letSomebodyIn(verdict)
-    ? 'compare with what was sent only if something was: an absent field is undefined or an empty string, and must equal nothing'
-    : undefined,
+const failsClosed = lawAbout(
+  'fails closed: without a credential no one is admitted',
+  requestsWithoutCredentials,
+  (verdict) =>
+    letSomebodyIn(verdict)
+      ? 'compare with what was sent only if something was: an absent field is undefined or an empty string, and must equal nothing'
+      : undefined,
 )
 
 const refusesOthers = lawAbout(

@@ -10,7 +10,7 @@ import { flatMap } from '../../../../src/core/map.js'
 import { lenient, optional } from '../../../../src/core/optional.js'
 import { apiKeyCookie, apiKeyHeader, apiKeyQuery } from '../../../../src/kinds/apiKey.js'
 import { httpBasicAuth, httpBearer } from '../../../../src/kinds/http.js'
-import { secrets } from '../../../../src/testing/laws/random.js'
+import { secretTexts } from '../../../../src/testing/laws/random.js'
 import {
   withBasic,
   withBearer,
@@ -61,7 +61,7 @@ const kinds: ReadonlyArray<(secret: string, hook: Hook) => AuthenticatorSample> 
 ]
 
 const kind = (at: number): Arbitrary<AuthenticatorSample> =>
-  fc.tuple(secrets(), fc.boolean()).map(([secret, late]) => kinds[at]!(secret, hookOf(secret, late)))
+  fc.tuple(secretTexts(), fc.boolean()).map(([secret, late]) => kinds[at]!(secret, hookOf(secret, late)))
 
 // Bearer and Basic share a field, so one request can carry only one of them
 const distinctKinds = (maxLength: number): Arbitrary<ReadonlyArray<AuthenticatorSample>> =>
