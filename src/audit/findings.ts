@@ -157,7 +157,7 @@ export const sameWordsIn = (deciders: ReadonlyArray<Decider>): ReadonlyArray<Aud
   return [...found.values()]
 }
 
-const trusted = (rule: Function): Named => ({
+const trusted = (rule: Function): NamedDecider => ({
   words: `trusts ${functionName(rule)}`,
   by: rule,
   fix: "give the functions different names: named('a name', f)",

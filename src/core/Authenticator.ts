@@ -286,7 +286,6 @@ export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
     typeof sent === 'string' && sent.length > maxLength ? tooLongCredential : validate(sent)
   const leaf = leafOf(kind)
   const reading = extract === anything ? undefined : { extract, decode }
-  const malformed = Descriptions.malformedFor(leaf)
   const self: KindSteps<C> = {
     extract,
     decode,
@@ -295,8 +294,7 @@ export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
     finish: finishKindWith(finishingHookResult(leaf), known, isFunction),
     absent: Descriptions.constantFailure(leaf, AuthErrors.absent),
     unread: Descriptions.constantFailure(leaf, AuthErrors.because(AuthErrors.absent, 'body')),
-    malformed: (sent, error) =>
-      malformed(Array.isArray(sent) ? 'twice' : error === 'length' ? 'length' : causeOf(error)),
+    malformed: malformedFor(leaf),
     failed: (error) => E.left(Descriptions.withChallenges(leaf, failureOf(error))),
   }
   const decide: Decide = (attempt) => decideKind(self, attempt)
@@ -305,7 +303,17 @@ export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   return keepingScopes(made, authenticate) as Authenticator<PrincipalFromAnswer<R>>
 }
 
-/** What a kind demands, as data. */
+/** The failures of credentials of a wrong form: one constant for each cause. */
+const malformedFor = (leaf: Descriptions.Leaf): KindSteps<unknown>['malformed'] => {
+  const made = new Map<AuthErrors.Why, E.Left<AuthError>>()
+  return (sent, error) => {
+    const why = Array.isArray(sent) ? 'twice' : error === 'length' ? 'length' : causeOf(error)
+    const failure = made.get(why) ?? Descriptions.constantFailure(leaf, AuthErrors.because(AuthErrors.malformed, why))
+    made.set(why, failure)
+    return failure
+  }
+}
+
 const leafOf = <X, C, R>(kind: KindDefinition<X, C, R>): Descriptions.Leaf => {
   const { scheme, challenge, ambient, extract } = kind
   const leaf: Descriptions.Leaf = {

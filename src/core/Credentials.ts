@@ -55,15 +55,6 @@ const stringMatching =
 
 const b64token = /^[A-Za-z0-9\-._~+/]+=*$/
 
-// RFC 9110 §5.5, without blanks: what else can be one word of a field
-const visibleAscii = /^[\x21-\x7e]+$/
-
-/** @internal Whether a value is a token that matches `syntax` as a whole. */
-export const tokenLike = (syntax: RegExp): t.Is<string> => {
-  const whole = new RegExp(`^(?:${syntax.source})$`, syntax.flags.replaceAll(/[gy]/g, ''))
-  return (u): u is string => typeof u === 'string' && visibleAscii.test(u) && whole.test(u)
-}
-
 export const isToken: t.Is<string> = stringMatching(b64token)
 
 /** @internal `<scheme> <token>`: the token. `isTestedLater`: a reader that remembers tokens tests the syntax of new ones alone. */

@@ -1,8 +1,8 @@
 /** What an authenticator demands, as data: a tree that the guard, the error mapper, OpenAPI and the audit read. None keeps a copy. */
 import type * as E from 'fp-ts/lib/Either.js'
 import type { Request } from './Request.js'
-import { absent, because, branchesOf, malformed, raised } from './AuthError.js'
-import type { Why, AuthError, NeededAuthentication, NeededProof } from './AuthError.js'
+import { absent, branchesOf, raised } from './AuthError.js'
+import type { AuthError, NeededAuthentication, NeededProof } from './AuthError.js'
 import { frozen, type Challenge } from './Challenge.js'
 import { deepFreeze, type Fact } from './data.js'
 import * as is from './checks.js'
@@ -324,16 +324,6 @@ export const readsQuery = (description: Description): boolean =>
 /** @internal A failure with its challenges: one frozen value for all requests. */
 export const constantFailure = (description: Description, error: AuthError): E.Left<AuthError> =>
   deepFreeze({ _tag: 'Left', left: withChallenges(description, error) })
-
-/** The failures of credentials of a wrong form: one constant for each cause. */
-export const malformedFor = (leaf: Leaf): ((why: Why) => E.Left<AuthError>) => {
-  const made = new Map<Why, E.Left<AuthError>>()
-  return (why) => {
-    const failure = made.get(why) ?? constantFailure(leaf, because(malformed, why))
-    made.set(why, failure)
-    return failure
-  }
-}
 
 /** A failure with the challenges of what failed. Challenges that it has already are kept. Never throws. */
 export const withChallenges = (description: Description, error: AuthError): AuthError => {

@@ -53,7 +53,7 @@ export const evidence = (more: Partial<Evidence>): Evidence => ({ ...plainEviden
 export const restsOn = (source: EndSource): Evidence => ({
   accepted: [source],
   objects: undefined,
-  charges: none,
+  charges: noEntries,
   isAnonymous: false,
   isRecovered: false,
   isCached: false,

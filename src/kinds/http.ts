@@ -9,7 +9,7 @@ import type { Request } from '../core/Request.js'
 import type { AuthError } from '../core/AuthError.js'
 import { authenticator, kindOf, type Authenticator } from '../core/Authenticator.js'
 import { make, type Challenge } from '../core/Challenge.js'
-import { BasicCredentials, tokenLike, tokenOf } from '../core/Credentials.js'
+import { BasicCredentials, tokenOf } from '../core/Credentials.js'
 import { documented, stringKindChecks, type StringKindOptions, type HttpScheme } from '../core/Description.js'
 import { fromAuthorization } from '../core/RequestFields.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
@@ -123,6 +123,15 @@ export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<Prin
   }
   const [first, ...others] = schemes
   return others.reduce((before, name) => alt(() => ofScheme(name))(before), ofScheme(first))
+}
+
+// RFC 9110 §5.5, without blanks: what else can be one word of a field
+const visibleAscii = /^[\x21-\x7e]+$/
+
+/** Whether a value is a token that matches `syntax` as a whole. */
+const tokenLike = (syntax: RegExp) => {
+  const whole = new RegExp(`^(?:${syntax.source})$`, syntax.flags.replaceAll(/[gy]/g, ''))
+  return (u: unknown): u is string => typeof u === 'string' && visibleAscii.test(u) && whole.test(u)
 }
 
 const checkSchemes: Check = (where, schemes) => {

@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document of a router, read off its layers and guards. It knows what `operation` says, not what a handler does. */
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
-import { leaves, schemeOf, type Leaf } from '../core/Description.js'
+import { leaves, schemeOf, type Description, type Leaf } from '../core/Description.js'
 import { effective } from '../core/Requirement.js'
 import { fromNow, memory, type Memory } from '../core/memory.js'
 import { checkOptions, declareFactory, withoutUndefined, type Given } from '../core/options.js'
@@ -15,7 +15,6 @@ import {
   failureComponents,
   failuresOf,
   headerParametersOf,
-  sendersOf,
   requestBodyOf,
   responsesOf,
   securitySchemesOf,
@@ -120,6 +119,10 @@ const makeDocument = <S, C>(router: Routed<S, C>, options: OpenApiOptions, reque
     ...(undescribed.length > 0 && { 'x-undescribed': undescribed }),
   }
 }
+
+/** Who sends the requests of an operation, if they are deliveries of webhooks. */
+const sendersOf = (description: Description | undefined): ReadonlyArray<string> =>
+  description === undefined ? [] : leaves(description).flatMap(({ sender }) => sender ?? [])
 
 const checkPathParameters = ({ where, described, templates }: DocumentedOperation['route'], resolve: Resolve): void => {
   if (templates.length === 0) return

@@ -249,10 +249,6 @@ export const headerParametersOf = (
   }))
 }
 
-/** Who sends the requests of an operation, if they are deliveries of webhooks. */
-export const sendersOf = (description: Description | undefined): ReadonlyArray<string> =>
-  description === undefined ? [] : leaves(description).flatMap(({ sender }) => sender ?? [])
-
 const headers = {
   'WWW-Authenticate': {
     description: 'A challenge for every alternative (RFC 9110 §11.6.1)',

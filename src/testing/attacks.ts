@@ -91,7 +91,7 @@ export interface Attack {
   readonly rest?: RequestSpec
 }
 
-export interface Target {
+interface Target {
   readonly locations: ReadonlyArray<CredentialLocation>
   readonly valid: ReadonlyArray<RequestSpec>
 }

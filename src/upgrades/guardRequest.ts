@@ -19,11 +19,9 @@ import { union } from '../koa/responseHeaders.js'
 import { answeredWith } from '../koa/watching.js'
 import {
   admission,
-  checkApp,
-  guarding,
+  checkGuarded,
   optionChecks,
   ownStrings,
-  readPlainSession,
   refuseWithoutHost,
   resolveGuardOptions,
   servedBy,
@@ -112,12 +110,12 @@ export function guardRequest<S, C, const M extends AuthenticatorLike | Members>(
   options?: GuardRequestOptions,
 ): RequestGuard<PrincipalAsked<M>, ObjectsAsked<M>>
 export function guardRequest(app: Koa, auth: unknown, options: GuardRequestOptions = {}): RequestGuard<unknown> {
-  checkApp(guardRequestCall, app)
+  const authenticator = checkGuarded(guardRequestCall, app, auth)
   const where = 'guardRequest(app, a, options)'
   const { methods = 'sockets', ...settings } = checkOptions(where, options, guardRequestChecks)
   const self: RequestGuarding = {
     app,
-    decide: deciding(guarding(guardRequestCall, auth), ['request'], methods === 'all' ? undefined : refuseWithoutHost),
+    decide: deciding(authenticator, ['request'], methods === 'all' ? undefined : refuseWithoutHost),
     isForSockets: methods === 'sockets',
     ...resolveGuardOptions(settings),
   }
@@ -158,7 +156,7 @@ const decideAbout = async (
     }
     return self.decide(ctx, exchangeOf(ctx), enter, false, parameters && ownStrings(parameters))
   }
-  await servedBy(self.app, [finish, readPlainSession], [...self.own, decide])(request, response)
+  await servedBy(self.app, finish, [...self.own, decide])(request, response)
   const { recorded } = response
   if (admitted !== undefined && recorded === undefined) {
     if (!isFollowed) answeredWith(response, 200)

@@ -39,7 +39,7 @@ const hearingMark: unique symbol = Symbol.for('koa-with-auth/hearing')
  * an upgrade runs only the part that reads. Without a store, koa-session reads the cookie when the session is first
  * used.
  */
-export const readPlainSession: Middleware = async (ctx, next) => {
+const readPlainSession: Middleware = async (ctx, next) => {
   if (sourceOf(ctx) === undefined) {
     const key = Object.getOwnPropertySymbols(ctx.app.context).find(({ description }) => description === READER)
     // Safe: only koa-session puts it there (koa-session 7, lib/index.js)
@@ -54,13 +54,13 @@ const READER = 'get contextSession'
 /** Makes the application's listener for upgrades, with middleware above and below the parts of the application. */
 export const servedBy = (
   app: Koa,
-  first: ReadonlyArray<Middleware>,
+  finish: Middleware,
   last: ReadonlyArray<Middleware>,
 ): ReturnType<Koa['callback']> => {
   if (app.listenerCount('error') === 0) app.on('error', (error: Error) => app.onerror(error))
   // Safe: it inherits everything from the application
   const served = Object.create(app, {
-    middleware: { value: [...first, ...upgradeParts(app), ...last] },
+    middleware: { value: [finish, readPlainSession, ...upgradeParts(app), ...last] },
     createContext: { value: (...given: Parameters<Koa['createContext']>) => app.createContext(...given) },
   }) as Koa
   return served.callback()
@@ -226,8 +226,7 @@ export function guardUpgrade<S, C, const M extends AuthenticatorLike | Members>(
   options?: GuardUpgradeOptions,
 ): UpgradeGuard<PrincipalAsked<M>, ObjectsAsked<M>>
 export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptions = {}): UpgradeGuard<unknown> {
-  checkApp(guardUpgradeCall, app)
-  const authenticator = stillSignedIn(guarding(guardUpgradeCall, auth))
+  const authenticator = stillSignedIn(checkGuarded(guardUpgradeCall, app, auth))
   const { own, route } = resolveGuardOptions(checkOptions('guardUpgrade(app, a, options)', options, optionChecks))
   const decide = deciding(authenticator, ['upgrade'], refuseWithoutHost)
   return async (request, socket, head, parameters) => {
@@ -262,7 +261,7 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
       return decide(ctx, exchangeOf(ctx), enter, false, parameters && ownStrings(parameters))
     }
     const stop = hearSignOuts(request, socket)
-    const serve = servedBy(app, [finish, readPlainSession], [...own, admit])
+    const serve = servedBy(app, finish, [...own, admit])
     await serve(request, response).finally(() => setImmediate(stop)) // the caller registers the socket before
     if (admitted === undefined || socket.destroyed) return undefined
     answeredWith(response, SWITCHING_PROTOCOLS)
@@ -355,12 +354,10 @@ class UpgradeResponse extends ServerResponse {
   override writeEarlyHints(): void {}
 }
 
-export const checkApp = (caller: string, app: unknown): void => {
-  if (isApplication(app) && 'createContext' in app) return
-  throw new TypeError(`${caller}: app must be a Koa application, not a router or an apiApp`)
-}
-
-export const guarding = (caller: string, auth: unknown): Authenticator<unknown> => {
+export const checkGuarded = (caller: string, app: unknown, auth: unknown): Authenticator<unknown> => {
+  if (!isApplication(app) || !('createContext' in app)) {
+    throw new TypeError(`${caller}: app must be a Koa application, not a router or an apiApp`)
+  }
   if (auth === null) throw new TypeError(`${caller}: a is null; a request that anyone may send needs no guard`)
   if (isGuard(auth)) throw new TypeError(`${caller}: a is a guard, withAuth(a); pass the authenticator itself`)
   return authenticatorOf(caller, auth, `${caller}: a`)

@@ -6,7 +6,7 @@ import { isThenable } from '../../core/Result.js'
 import { defaultErrorMapper } from '../../core/Settings.js'
 import { placeInWords, locationsIn, putCredentials, valuesAt, withoutCredential } from '../CredentialLocation.js'
 import { blindAttacks, informedAttacks, leaked, asServersRead, secretsAmong, unknownIn } from '../attacks.js'
-import type { Attack, Target } from '../attacks.js'
+import type { Attack } from '../attacks.js'
 import { fromOtherSite, impostors, mergeRequests, printed, type RequestSpec } from '../requests.js'
 import type { Law } from './Law.js'
 import { verdictInWords, letSomebodyIn, type Subject, type Verdict } from './Subject.js'
@@ -35,7 +35,7 @@ const settleFix = ({ within }: Subject): string =>
 const reportedOf = (lawCase: { readonly spec: RequestSpec; readonly what?: string }, verdict: Verdict): string =>
   `${lawCase.what === undefined ? '' : `${lawCase.what}: `}${printed(lawCase.spec)}\n${verdictInWords(verdict)}`
 
-const randomAttacks = (target: Target): Arbitrary<Attack> => {
+const randomAttacks = (target: Pick<Subject, 'locations' | 'valid'>): Arbitrary<Attack> => {
   const { locations, valid } = target
   const nothing = fc.constant<Attack>({ what: 'no credential', spec: {}, secrets: [] })
   const at = locations.map((location) => {
