@@ -35,7 +35,7 @@ const site = (consume: () => Promise<unknown>) =>
       const router = new Router()
       const open = withAuth(null)
       router.post('/throttled', withAuth(throttled({ limiter })(bearer)), (ctx) => void (ctx.body = 'in'))
-      router.post('/rateLimit', withAuth(bearer, rateLimit({ limiter, by: ({ name }) => name })), () => {})
+      router.post('/rate-limit', withAuth(bearer, rateLimit({ limiter, by: ({ name }) => name })), () => {})
       router.post('/passwordSignIn', open, passwordSignIn<User>({ limiter, accountOf: () => undefined }))
       router.post('/emailSignIn', open, begin(emailSignIn({ ...mails, path: '/in' })))
       router.post('/passwordReset', open, begin(passwordReset({ ...links, path: '/reset' })))
@@ -65,7 +65,7 @@ describe('guess-limit', () => {
     const { body: begun } = await sendJson(browser, '/ask', {})
     const all = [
       ['throttled', 'address'],
-      ['rateLimit', 'caller'],
+      ['rate limit', 'caller'],
       ['passwordSignIn', 'account and address'],
       ['emailSignIn', 'account and address'],
       ['passwordReset', 'account and address'],
@@ -75,7 +75,9 @@ describe('guess-limit', () => {
     ] as const
     for (const [counter, under] of all) {
       const sent = counter === 'secondFactor' ? { ...Object(begun), code: '1' } : body
-      expect([counter, (await sendJson(browser, `/${counter}`, sent, headers)).status]).toStrictEqual([counter, status])
+      expect([counter, (await sendJson(browser, `/${counter.replace(' ', '-')}`, sent, headers)).status]).toStrictEqual(
+        [counter, status],
+      )
       expect(records.pop()).toStrictEqual({ event, counter, under, ...more })
     }
     expect(records).toStrictEqual([])

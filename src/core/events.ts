@@ -281,7 +281,7 @@ export interface GuessLimitEvent {
   /** The function that counts; `finish` counts wrong answers of a browser. */
   readonly counter:
     | 'throttled'
-    | 'rateLimit'
+    | 'rate limit'
     | 'passwordSignIn'
     | 'emailSignIn'
     | 'passwordReset'

@@ -136,7 +136,7 @@ const consumePoints = async (
   request: Request,
 ): Promise<Charged> =>
   countThenRun<Charged>({
-    counter: 'rateLimit',
+    counter: 'rate limit',
     counts: [{ limiter, key, points, under: 'caller' }],
     isOpen: onStoreError === 'unthrottled',
     run: (counted) => {
