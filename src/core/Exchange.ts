@@ -136,6 +136,8 @@ export class Exchange {
   objects: Objects | undefined = undefined
 }
 
+// Nothing is behind the prototype, whose properties would count
+Object.setPrototypeOf(Exchange.prototype, null)
 Exchange.prototype.operations = 0
 
 // What lets a public operation in
