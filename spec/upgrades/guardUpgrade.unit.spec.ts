@@ -7,6 +7,7 @@ import Koa, { type Request } from 'koa'
 import { also, apiApp, apiKeyHeader, httpBearer, optional, withAuth } from 'koa-with-auth'
 import { fromWebSocketProtocol, guardUpgrade, type Admitted } from 'koa-with-auth/upgrades'
 import { describe, expect, expectTypeOf, it } from 'vitest'
+import { ownStrings } from '../../src/upgrades/guardUpgrade.js'
 import { expectLinear } from '../support/runs/growth.js'
 
 const app = new Koa()
@@ -131,4 +132,11 @@ describe('fromWebSocketProtocol', () => {
       expect(() => fromWebSocketProtocol(options as { prefix: string })).toThrow(/^fromWebSocketProtocol/)
     },
   )
+})
+
+it('the parameters of a path are its own strings that are not empty, as a router of Koa has them', () => {
+  const inherited: object = Object.create({ inherited: 'n1' }) as object
+  const given = Object.assign(inherited, { id: 'n1', empty: '', list: ['n1'], number: 1 })
+  const found = ownStrings(given)
+  expect([Object.entries(found), Object.getPrototypeOf(found)]).toEqual([[['id', 'n1']], null])
 })

@@ -2,7 +2,7 @@
 import * as Requirement from '../core/Requirement.js'
 import { unreadNote, type Audit, type AuditedMiddleware, type AuditedOperation, type Shadow } from './Audit.js'
 import { shadows, withoutThose, type Difference } from './Difference.js'
-import { rulesIn, type CrossOriginPolicy } from '../core/CrossOrigin.js'
+import { originRules, type CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { isAmbient } from '../core/Description.js'
 import { functionName, NOT_COMPARED } from '../core/functionName.js'
 import { byOperation, lineText, type PlacedLine, type PolicyLine } from './policy.js'
@@ -139,7 +139,7 @@ export const sameWordsIn = (deciders: ReadonlyArray<Decider>): ReadonlyArray<Aud
   for (const { name: operation, requirement, policy } of deciders) {
     const description = Requirement.effective(requirement)?.description
     if (description === undefined) continue
-    const trusting = policy?.csrf === true && isAmbient(description) ? rulesIn(policy.trustedOrigins) : []
+    const trusting = policy?.csrf === true && isAmbient(description) ? originRules.in(policy.trustedOrigins) : []
     for (const named of [...namedIn(description), ...trusting.map(trusted)]) {
       const { words, by, fix } = named
       const other = first.get(words) ?? { ...named, operation }

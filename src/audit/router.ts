@@ -1,6 +1,6 @@
 /** What protects each operation, read from the guards in the layers, which are what runs. Middleware above the router is unknown. */
 import type { Authenticator } from '../core/Authenticator.js'
-import { isSafe, originsOf, type CrossOriginPolicy } from '../core/CrossOrigin.js'
+import { isSafe, originRules, type CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { alternativesOf } from '../core/Alternative.js'
 import { admitsAnonymous, isAmbient, leaves, objectConditionsIn, type Description } from '../core/Description.js'
 import * as Requirement from '../core/Requirement.js'
@@ -50,7 +50,7 @@ const settingsAt = (
 const weaker = (one: Settings, other: Settings): Settings => ({
   ...other,
   csrf: one.csrf && other.csrf,
-  trustedOrigins: originsOf([...one.trustedOrigins, ...other.trustedOrigins], one.trustedOrigins, other.trustedOrigins),
+  trustedOrigins: originRules.joined(one.trustedOrigins, other.trustedOrigins),
 })
 
 export interface CheckedRoute extends Route {

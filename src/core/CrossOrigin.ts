@@ -103,14 +103,15 @@ type OriginRule = (origin: string) => boolean
 
 const ruled = new WeakMap<ReadonlySet<string>, ReadonlyArray<OriginRule>>()
 
-/** @internal The functions whose names are in a set of origins. */
-export const rulesIn = (origins: ReadonlySet<string>): ReadonlyArray<OriginRule> => ruled.get(origins) ?? []
-
-/** @internal Origins, and the functions of the sets that they are from. */
-export const originsOf = (origins: ReadonlyArray<string>, ...from: ReadonlyArray<ReadonlySet<string>>): Set<string> => {
-  const made = new Set(origins)
-  ruled.set(made, from.flatMap(rulesIn))
-  return made
+/** @internal Sets of origins, and the functions whose names are in them. */
+export const originRules = {
+  in: (origins: ReadonlySet<string>): ReadonlyArray<OriginRule> => ruled.get(origins) ?? [],
+  /** The origins, and the functions, of both. */
+  joined: (one: ReadonlySet<string>, other: ReadonlySet<string>): ReadonlySet<string> => {
+    const made = new Set([...one, ...other])
+    ruled.set(made, [one, other].flatMap(originRules.in))
+    return made
+  },
 }
 
 const MAX_RULED_ORIGINS = 1000
