@@ -136,7 +136,7 @@ const consumeRefused = (count: Count, start: number, reason: unknown): Counted =
 
 // Whether a limiter rejected because of the count. An Error says that it failed
 const isTooMany = (reason: unknown): boolean =>
-  !types.isNativeError(reason) || numberIn(reason, 'msBeforeNext') !== undefined
+  !(types.isNativeError(reason) || reason instanceof Error) || numberIn(reason, 'msBeforeNext') !== undefined
 
 /** @internal Takes back what was counted, while its window lasts. */
 export const takeBack = (counted: Counted): void => {
