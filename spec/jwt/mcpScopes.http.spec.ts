@@ -131,8 +131,8 @@ describe('the document of a protected resource', () => {
     })
   })
 
-  it('offline_access is no scope of a resource', () => {
+  it('offline_access is not a scope of a resource', () => {
     const options = { resource: API, authorizationServers: 'https://login.example', scopes: ['a', 'offline_access'] }
-    expect(() => protectedResource(options)).toThrow(/no scope of a resource/)
+    expect(() => protectedResource(options)).toThrow(/not a scope of a resource/)
   })
 })

@@ -3,6 +3,9 @@
  *
  * An option that is `undefined` counts as left out. `auth` is the exception: there `undefined` comes from a mistake in
  * the order of imports, and would make a guarded operation public.
+ *
+ * A property of `Object.prototype` is no option: a merge elsewhere in the process may have put it there
+ * (`Object.prototype.csrf`).
  */
 
 /** RFC 9110 §5.6.2: the names of schemes, parameters, fields and cookies. */
@@ -181,7 +184,7 @@ export const checkOptions = <T extends object>(where: string, options: T, checks
     if (value !== undefined || (name === 'auth' && isThere)) given.push([name, value])
   }
   // Safe: options of the same names and values; what is left out was undefined
-  return Object.fromEntries(given) as Given<T>
+  return bare(Object.fromEntries(given)) as Given<T>
 }
 
 /** Whether an object or its class has a property. `Object.prototype`, which all objects share, does not count. */

@@ -149,7 +149,7 @@ const beginNow = async <Ask, Kept>(self: Begin<Ask, Kept>, ctx: Context): Promis
   const given = { intent, ask: asked, display, conditional, subject: about }
   const sent = await start(ctx, application, kind, incoming, given, as)
   if (E.isLeft(sent)) return respondFailed(sent.left)
-  if ('redirect' in sent.right) return pages.leadTo(ctx, sent.right.redirect)
+  if (leads(sent.right)) return pages.leadTo(ctx, sent.right.redirect)
   const { body } = sent.right
   const { form } = kind
   if (as === undefined && form !== undefined && pages.isNavigation(ctx))
@@ -210,6 +210,9 @@ export const answerShown = (ctx: Context, { host, ceremonies }: Application): Pa
   // Safe: only `showAnswer` has the key
   return text === undefined ? undefined : (JSON.parse(text) as Page)
 }
+
+// What an object inherits leads nowhere
+const leads = (sent: Sent): sent is Sent & { readonly redirect: string } => Object.hasOwn(sent, 'redirect')
 
 /** Reads a request; a navigation whose body cannot be read is answered with a page, and gets `undefined`. */
 export const readable = async (ctx: Context, formNow: () => pages.Form): Promise<Incoming | undefined> => {
@@ -297,7 +300,7 @@ export const sealFirst = async <Ask, Kept, U extends object>(
   const starting = { intent: 'signIn', subject, before, stamp, returnTo, lasting } as const
   const sent = await start(ctx, application, kind, incoming, starting, as)
   if (E.isLeft(sent)) throw thrownFor(sent.left)
-  const made = 'redirect' in sent.right ? sent.right : (sent.right.body ?? {})
+  const made = leads(sent.right) ? sent.right : (sent.right.body ?? {})
   const ofPage = kind.form?.path === undefined ? known?.form : kind.form
   const form = as === 'bearer' ? undefined : ofPage
   begunFactors.set(ctx, { subject, kind: pages.familyOf(kind), made, form })

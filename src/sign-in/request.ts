@@ -10,6 +10,7 @@ import { isForgedChange, isSafe } from '../core/CrossOrigin.js'
 import { ownField, ownOrGetter } from '../core/data.js'
 import { settingsOf } from '../core/Exchange.js'
 import { fromNow, memory, type Memory } from '../core/memory.js'
+import { isGiven } from '../core/options.js'
 import { fromCookie } from '../core/RequestFields.js'
 import { mac, randomId } from '../crypto/secrets.js'
 import { clientAddress } from '../guesses/addresses.js'
@@ -65,6 +66,14 @@ export const applicationOf = (caller: string, ctx: Context, needsOrigin = true):
   return { ceremonies: made, session, host }
 }
 
+// A kind without what all objects of a process inherit, after a merge has polluted their prototype
+const withoutInherited = <K extends object>(kind: K): K => {
+  const inherited = Object.keys(Object.prototype).filter((name) => !isGiven(kind, name))
+  if (inherited.length === 0) return kind
+  // Safe: the same kind; what is left out was none of its members
+  return Object.assign(Object.create(kind) as K, Object.fromEntries(inherited.map((name) => [name, undefined])))
+}
+
 const kindsOf = new WeakMap<SessionHost, Map<string, object>>()
 
 /**
@@ -80,7 +89,7 @@ export const usedIn = <K extends { readonly name: string }>({ host }: Applicatio
     )
   }
   kinds.set(kind.name, kind)
-  return kind
+  return withoutInherited(kind)
 }
 
 // --- the browser

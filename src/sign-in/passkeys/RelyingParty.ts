@@ -15,6 +15,7 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { jsonFields, ownField } from '../../core/data.js'
 import { isRecord } from '../../core/checks.js'
+import { bare } from '../../core/options.js'
 import { isNextCounter, type PasskeyRecord, type PasskeyUse } from './PasskeyRecord.js'
 
 // --- what a browser sends
@@ -193,12 +194,14 @@ export const checkRegistration = (
   unlessRejected(async () => {
     if (!isFramedWell(party, answer)) return undefined
     const { id, clientDataJSON, attestationObject } = answer
-    const { verified, registrationInfo } = await verifyRegistrationResponse({
-      ...expectations(party, challenge, id, { clientDataJSON, attestationObject }, conditional),
-      // WebAuthn Level 3 §5.1.3: no user was asked
-      requireUserPresence: !conditional,
-      supportedAlgorithmIDs: [...coseAlgorithms],
-    })
+    const { verified, registrationInfo } = await verifyRegistrationResponse(
+      bare({
+        ...expectations(party, challenge, id, { clientDataJSON, attestationObject }, conditional),
+        // WebAuthn Level 3 §5.1.3: no user was asked
+        requireUserPresence: !conditional,
+        supportedAlgorithmIDs: [...coseAlgorithms],
+      }),
+    )
     if (!verified || registrationInfo.credential.id !== id) return undefined
     const { credential, aaguid, userVerified, credentialDeviceType, credentialBackedUp } = registrationInfo
     if (!isGoodKey(credential.publicKey)) return undefined
@@ -227,12 +230,14 @@ export const checkAssertion = async (
   const { id, clientDataJSON, authenticatorData, signature, userHandle } = answer
   const info = await unlessRejected(async () => {
     const publicKey = Uint8Array.from(Buffer.from(record?.publicKey ?? decoy, 'base64url'))
-    const { verified, authenticationInfo } = await verifyAuthenticationResponse({
-      ...expectations(party, challenge, id, { clientDataJSON, authenticatorData, signature, userHandle }),
-      // the library refuses a lower counter without saying so: it is compared below
-      credential: { id, publicKey, counter: 0 },
-      expectedTopOrigin: [...party.topOrigins],
-    })
+    const { verified, authenticationInfo } = await verifyAuthenticationResponse(
+      bare({
+        ...expectations(party, challenge, id, { clientDataJSON, authenticatorData, signature, userHandle }),
+        // the library refuses a lower counter without saying so: it is compared below
+        credential: { id, publicKey, counter: 0 },
+        expectedTopOrigin: [...party.topOrigins],
+      }),
+    )
     // a wrong signature does not throw
     return verified ? authenticationInfo : undefined
   })
