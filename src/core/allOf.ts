@@ -61,13 +61,6 @@ const allPassing = (
   const together = (passed: ReadonlyArray<unknown>): unknown =>
     names === undefined ? passed : Object.fromEntries(names.map((name, at) => [name, passed[at]]))
 
-  const failing = (at: number, error: AuthError, { request }: Attempt): E.Either<AuthError, never> => {
-    if (AuthErrors.stops(error)) return E.left(error)
-    const isPartial = description.members.some((member, other) => other !== at && isSent(member, request))
-    const later = description.members.slice(at + 1).flatMap(skipped)
-    const branches = [...AuthErrors.branchesOf(error), ...later]
-    return E.left({ ...(error._tag === 'absent' && isPartial ? partial : error), branches })
-  }
   const passing = (all: ReadonlyArray<Authenticator<unknown>>): Decide => {
     const decides = all.map((member) => decideOf(member))
     const from = (
@@ -80,7 +73,7 @@ const allPassing = (
       if (decide === undefined) return accept(together(passed), before)
       const goOn = (result: E.Either<AuthError, unknown>): Evaluation<unknown> =>
         E.isLeft(result)
-          ? failing(at, result.left, attempt)
+          ? failedAt(at, description, result.left, attempt)
           : from(at + 1, [...passed, result.right], merge(before, evidenceOf(result)), attempt)
       const evaluation = decide(attempt.knowing(objectsOf(attempt.objects, before.objects)))
       return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)
@@ -95,6 +88,19 @@ const allPassing = (
   const decide: Decide = (attempt) =>
     andThen(credentials(attempt), (result) => (E.isLeft(result) ? result : objects(attempt)))
   return { description, decide }
+}
+
+// The failure of a member, with the branches of those that were not asked
+const failedAt = (
+  at: number,
+  { members }: AllOf,
+  error: AuthError,
+  { request }: Attempt,
+): E.Either<AuthError, never> => {
+  if (AuthErrors.stops(error)) return E.left(error)
+  const isPartial = members.some((member, other) => other !== at && isSent(member, request))
+  const branches = [...AuthErrors.branchesOf(error), ...members.slice(at + 1).flatMap(skipped)]
+  return E.left({ ...(error._tag === 'absent' && isPartial ? partial : error), branches })
 }
 
 const partial = AuthErrors.because(AuthErrors.invalid, 'partial')

@@ -58,11 +58,9 @@ const allowedOf = (condition: PrincipalCondition, self: Authenticator<unknown>):
   )
   const naming = scopes.length === 0 ? unchangedFailure : offeringScopes(scopes)
   const failed = (error: unknown) => E.left(withChallenges(member, failureOf(error)))
-  const verdict = (allowed: unknown, result: E.Right<unknown>): E.Either<AuthError, unknown> => {
-    if (allowed === true) return result
+  const verdict = (allowed: unknown, result: E.Right<unknown>): E.Either<AuthError, unknown> =>
     // `None`, a `Left` and a Task are truthy, so only `true` means yes
-    return allowed ? failed(new TypeError(`${caller}: f must return true or false, or a promise of it`)) : insufficient
-  }
+    allowed === true ? result : allowed ? failed(noBoolean(caller)) : insufficient
   return {
     description,
     decide: (attempt) =>
@@ -84,6 +82,9 @@ const allowedOf = (condition: PrincipalCondition, self: Authenticator<unknown>):
       }),
   }
 }
+
+const noBoolean = (caller: string): TypeError =>
+  new TypeError(`${caller}: f must return true or false, or a promise of it`)
 
 const unchangedFailure = <A>(result: A): A => result
 

@@ -142,18 +142,26 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     pending: new Map(),
     outages: introspectionOutages(server),
   }
-  const notes = [
-    ...auditNote('endpoint', endpoint),
-    ...auditNote('issuer', issuer),
-    ...optionWords({ cache: options.cache }),
-    ...auditNote('audience', audiences || undefined),
-    ...auditNote('authorizedParties', options.authorizedParties),
-  ]
+  const scheme = { scheme: opaqueBearer, notes: notesOf(options, audiences) }
   // Safe: it lets in what the hook returns; without a hook, `R` is the server's answer
-  return tokenKind({ scheme: opaqueBearer, notes }, options, (token) => checkToken(self, token)) as Authenticator<
-    PrincipalFromAnswer<R>
-  >
+  return tokenKind(scheme, options, (token) => checkToken(self, token)) as Authenticator<PrincipalFromAnswer<R>>
 }
+
+const notesOf = (
+  {
+    endpoint,
+    issuer,
+    cache,
+    authorizedParties,
+  }: Pick<HttpIntrospectionOptions<unknown, unknown>, 'endpoint' | 'issuer' | 'cache' | 'authorizedParties'>,
+  audiences: Introspection['audiences'],
+): ReadonlyArray<string> => [
+  ...auditNote('endpoint', endpoint),
+  ...auditNote('issuer', issuer),
+  ...optionWords({ cache }),
+  ...auditNote('audience', audiences || undefined),
+  ...auditNote('authorizedParties', authorizedParties),
+]
 
 interface Introspection {
   readonly issuer: string | undefined

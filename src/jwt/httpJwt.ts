@@ -283,6 +283,25 @@ const boundCertificateReader = (given: BoundCertificateOptions): CertificateRead
   return certificateReader('httpJwt: certificate', from)
 }
 
+/** How tokens are sent that are bound to a key (RFC 9449). */
+const schemeOfKeys = (
+  { parameters, responseFields, checking, words }: ReturnType<typeof dpopOf>,
+  reader: Parameters<typeof isHolder>[0],
+  notes: ReadonlyArray<string>,
+): TokenScheme => ({
+  scheme: { type: 'http', scheme: 'dpop' },
+  name: 'DPoP',
+  parameters,
+  reads: ['DPoP'],
+  responseFields,
+  notes: [...notes, `bound to a key ${words}`],
+  confirming: (own) => {
+    const check = checking(own)
+    return (request, token, claims) =>
+      isHolder(reader, request, claims) ? check.ofToken(request, token, confirmationOf(claims, JKT)) : wrongBinding
+  },
+})
+
 /** Checks the option. Throws a TypeError for one that cannot work. `bearer`: the scheme of tokens that are bound to no key. */
 const checkBound = (given: BoundOptions, bearer: TokenScheme, clockTolerance: number): TokenBinding => {
   const boundChecks = { dpop: is.unchecked, certificate: is.unchecked, required: is.maybe(is.flag) }
@@ -306,23 +325,11 @@ const checkBound = (given: BoundOptions, bearer: TokenScheme, clockTolerance: nu
   }
   const ofCertificates = reader !== undefined && { tls_client_certificate_bound_access_tokens: true as const }
   if (dpop === undefined) return { confirmations, isRequired, schemes: [plain], published: { ...ofCertificates } }
-  const { parameters, responseFields, checking, words } = dpopOf(dpop, clockTolerance)
-  const keys: TokenScheme = {
-    scheme: { type: 'http', scheme: 'dpop' },
-    name: 'DPoP',
-    parameters,
-    reads: ['DPoP'],
-    responseFields,
-    notes: [...notes, `bound to a key ${words}`],
-    confirming: (own) => {
-      const check = checking(own)
-      return (request, token, claims) =>
-        isHolder(reader, request, claims) ? check.ofToken(request, token, confirmationOf(claims, JKT)) : wrongBinding
-    },
-  }
+  const proofs = dpopOf(dpop, clockTolerance)
+  const keys = schemeOfKeys(proofs, reader, notes)
   const isOnlyDpop = isRequired && reader === undefined
   const published = {
-    dpop_signing_alg_values_supported: parameters.algs.split(' '),
+    dpop_signing_alg_values_supported: proofs.parameters.algs.split(' '),
     ...(isOnlyDpop && { dpop_bound_access_tokens_required: true as const }),
     ...ofCertificates,
   }

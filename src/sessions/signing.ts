@@ -30,6 +30,7 @@ import type {
   Details,
   BearerLogInOptions,
   BearerSignIn,
+  ListedSession,
   LogInOptions,
   OwnLogInOptions,
   Signing,
@@ -139,36 +140,47 @@ export const signing = <U>(self: SigningOf): Signing<U> => ({
     const present = requestSessionOf(ctx).present(ctx)
     return present === undefined ? [] : proofsIn(present)
   },
-  listSessions: async (context, given) => {
-    const ctx = contextOf('listSessions(ctx)', context)
-    const list = sessionListOf(self.owner)
-    const session = requestSessionOf(ctx)
-    if (session.stored.error !== undefined) throw unavailable(session.stored.error.error)
-    const id = given ?? session.present(ctx)?.id
-    if (id === undefined) throw notSignedIn()
-    return listedSessions(list, id, session.details(ctx).listed).catch(throwUnavailable)
-  },
-  endSession: async (id, which) => {
-    const list = sessionListOf(self.owner)
-    if (typeof id !== 'string' || typeof which !== 'string') {
-      throw new TypeError(
-        'endSession(user, id): user must be the identifier of the user, and id the id of a listed session',
-      )
-    }
-    forgetFinished(self.owner.host, id)
-    return endElsewhere(list, id, which).catch(throwUnavailable)
-  },
-  logOutEverywhere: async (id) => {
-    if (typeof id !== 'string' || id === '') {
-      throw new TypeError('logOutEverywhere(id): id must be a string that is not empty')
-    }
-    const stamp = await replaceStamp(self, id).catch(throwUnavailable)
-    await endGrants(self.owner.host, id, {}, true).catch(throwUnavailable)
-    forgetFinished(self.owner.host, id)
-    self.owner.reports.signedOut(id, 'logOutEverywhere')
-    everywhereOver(self.owner.ends, id, stamp)
-  },
+  listSessions: (context, user) => listOf(self, context, user),
+  endSession: (user, id) => endListedSession(self, user, id),
+  logOutEverywhere: (user) => signOutEverywhere(self, user),
 })
+
+const listOf = async (
+  { owner }: SigningOf,
+  context: WithRequest,
+  given: string | undefined,
+): Promise<ReadonlyArray<ListedSession>> => {
+  const ctx = contextOf('listSessions(ctx)', context)
+  const list = sessionListOf(owner)
+  const session = requestSessionOf(ctx)
+  if (session.stored.error !== undefined) throw unavailable(session.stored.error.error)
+  const id = given ?? session.present(ctx)?.id
+  if (id === undefined) throw notSignedIn()
+  return listedSessions(list, id, session.details(ctx).listed).catch(throwUnavailable)
+}
+
+const endListedSession = async ({ owner }: SigningOf, user: string, id: string): Promise<boolean> => {
+  const list = sessionListOf(owner)
+  if (typeof user !== 'string' || typeof id !== 'string') {
+    throw new TypeError(
+      'endSession(user, id): user must be the identifier of the user, and id the id of a listed session',
+    )
+  }
+  forgetFinished(owner.host, user)
+  return endElsewhere(list, user, id).catch(throwUnavailable)
+}
+
+const signOutEverywhere = async (self: SigningOf, user: string): Promise<void> => {
+  if (typeof user !== 'string' || user === '') {
+    throw new TypeError('logOutEverywhere(id): id must be a string that is not empty')
+  }
+  const { host, reports, ends } = self.owner
+  const stamp = await replaceStamp(self, user).catch(throwUnavailable)
+  await endGrants(host, user, {}, true).catch(throwUnavailable)
+  forgetFinished(host, user)
+  reports.signedOut(user, 'logOutEverywhere')
+  everywhereOver(ends, user, stamp)
+}
 
 // Throws a TypeError for lifetimes that are longer than a stamp is kept. `finish` and `passwordSignIn` give some, too
 const checkLifetimes = ({ owner, absolute }: SigningOf, { idle, absolute: own }: Details): void => {

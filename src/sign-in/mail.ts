@@ -20,7 +20,7 @@ import type { Result } from '../core/Result.js'
 import type { NewPassword } from '../passwords/newPassword.js'
 import { passwordField } from './pages.js'
 import { usualLimiters } from './countFailures.js'
-import { routePath, typedDigits, type Incoming, type Kind } from './Kind.js'
+import { routePath, typedDigits, type Answered, type Incoming, type Kind, type Signer } from './Kind.js'
 
 // --- addresses and links
 
@@ -191,7 +191,6 @@ export const emailSignIn = (
   const count = counting(limiter, 'emailSignIn')
   // a code and a link are good for their own path, as a route of another `emailSignIn` has another one
   const purpose = `code ${path}`
-  const linked = (handle: string) => JSON.stringify([handle, path])
   return {
     name: kindName('mail', name),
     part: 'emailSignIn',
@@ -202,19 +201,12 @@ export const emailSignIn = (
     leadsAgain: true,
     begin: (incoming, { origin, secret }, ask, signer) =>
       beginMail(count, incoming, ask, (address, handle) => {
-        const link = linkTo(origin, mountedPath(incoming, path), handle, signer.sign(linked(handle)))
+        const link = linkTo(origin, mountedPath(incoming, path), handle, signer.sign(linkedTo(path, handle)))
         const code = codeFrom(secret(purpose))
         sendLater('emailSignIn', (calling) => send(calling('send', { address, link, code })))
         return { body: { handle } }
       }),
-    read: (incoming, signer) => {
-      const { handle, key, code } = linkMembers(incoming)
-      if (typeof handle !== 'string') return undefined
-      if (typeof key !== 'string') return { handle, answer: { by: 'code', code, from: incoming.address } }
-      return signer.verify(linked(handle), key)
-        ? { handle, answer: { by: 'link' }, elsewhere: 'anotherBrowser' }
-        : undefined
-    },
+    read: (incoming, signer) => mailAnswerIn(path, incoming, signer),
     check: ({ address }, answer, { secret }) => {
       const proof = E.right({ method: 'mail', subject: address })
       if (answer.by === 'link') return proof
@@ -225,6 +217,17 @@ export const emailSignIn = (
       })
     },
   }
+}
+
+const linkedTo = (path: string, handle: string): string => JSON.stringify([handle, path])
+
+const mailAnswerIn = (path: string, incoming: Incoming, signer: Signer): Answered<MailAnswer> | undefined => {
+  const { handle, key, code } = linkMembers(incoming)
+  if (typeof handle !== 'string') return undefined
+  if (typeof key !== 'string') return { handle, answer: { by: 'code', code, from: incoming.address } }
+  return signer.verify(linkedTo(path, handle), key)
+    ? { handle, answer: { by: 'link' }, elsewhere: 'anotherBrowser' }
+    : undefined
 }
 
 // --- resetting and verifying

@@ -104,7 +104,6 @@ export const webBotAuthOver = (
 ): Authenticator<SignedAgent> => {
   const given = checkOptions(caller, options, { agents: is.unchecked, directory: is.unchecked, ...commonChecks })
   const { agents } = given
-  const isAllowed = allowing(agents)
   const directory = {
     timeout: 5000,
     maxAge: 600_000,
@@ -117,22 +116,7 @@ export const webBotAuthOver = (
     tag: 'web-bot-auth',
     // a shared secret says nothing about who has signed
     algorithms: algorithmNames.filter((name) => name !== 'hmac-sha256'),
-    signerOf: async (candidate, covered, readings) => {
-      const { keyid, created, expires } = candidate.parameters
-      const isBound = covered.some(({ name }) => name === '@authority' || name === '@target-uri')
-      const agent = agentOf(readings, candidate)
-      if (!isBound || expires === undefined || agent === undefined) return refusedBy('components')
-      const allowed = isAllowed(agent, readings.request)
-      // Only `true`: a promise that was not awaited is truthy
-      if ((allowed instanceof Promise ? await allowed : allowed) !== true) return refusedBy('party')
-      const keys = await keysFor(keysAddress(agent), keyid)
-      if (E.isLeft(keys)) return keys
-      const own = keys.right.all.filter(({ kid }) => kid === keyid)
-      return E.right({
-        keys: { all: own },
-        principal: { agent, keyid, created: new Date(created * 1000) },
-      })
-    },
+    signerOf: agentSigner(allowing(agents), keysFor),
     reads: ['signature-agent'],
     words: [
       'web-bot-auth',
@@ -144,6 +128,24 @@ export const webBotAuthOver = (
 }
 
 declareFactory(caller, webBotAuth)
+
+type SignerOf = Parameters<typeof signatureKind<SignedAgent>>[1]['signerOf']
+
+const agentSigner =
+  (isAllowed: ReturnType<typeof allowing>, keysFor: ReturnType<typeof directories>): SignerOf =>
+  async (candidate, covered, readings) => {
+    const { keyid, created, expires } = candidate.parameters
+    const isBound = covered.some(({ name }) => name === '@authority' || name === '@target-uri')
+    const agent = agentOf(readings, candidate)
+    if (!isBound || expires === undefined || agent === undefined) return refusedBy('components')
+    const allowed = isAllowed(agent, readings.request)
+    // Only `true`: a promise that was not awaited is truthy
+    if ((allowed instanceof Promise ? await allowed : allowed) !== true) return refusedBy('party')
+    const keys = await keysFor(keysAddress(agent), keyid)
+    if (E.isLeft(keys)) return keys
+    const own = keys.right.all.filter(({ kid }) => kid === keyid)
+    return E.right({ keys: { all: own }, principal: { agent, keyid, created: new Date(created * 1000) } })
+  }
 
 const allowing = (
   agents: WebBotAuthOptions['agents'],
