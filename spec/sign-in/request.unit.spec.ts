@@ -26,7 +26,7 @@ describe('C-01 mistakes', () => {
       null,
       string
     >
-    expect(() => begin(kind, { intent: 'reset' })).toThrow('good for signIn, link, stepUp')
+    expect(() => begin(kind, { intent: 'reset' })).toThrow('op has the intents signIn, link, stepUp, not reset')
     expect(() => begin({} as typeof kind)).toThrow('must be a kind')
     expect(() => finish(kind, undefined as never)).toThrow('must be a function')
     expect(() => begin(kind, { intnt: 'link' } as never)).toThrow('no option "intnt"')
