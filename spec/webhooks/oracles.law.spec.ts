@@ -106,7 +106,12 @@ const mutated = (
   return text.slice(0, at) + (how === 'remove' ? '' : character) + text.slice(how === 'insert' ? at : at + 1)
 }
 
-describe.each(oracles)('$name', ({ options, sign, verifies }) => {
+// A hexadecimal digit in capitals is the same digit
+const hexadecimal = ['stripe', '@octokit/webhooks-methods']
+
+describe.each(oracles)('$name', ({ name: oracle, options, sign, verifies }) => {
+  const digits = (header: string) => (hexadecimal.includes(oracle) ? header.toLowerCase() : header)
+
   it('signs what passes', () =>
     fc.assert(
       fc.asyncProperty(body, async (text) => {
@@ -132,7 +137,7 @@ describe.each(oracles)('$name', ({ options, sign, verifies }) => {
         const at = which % fields.length
         const [name = '', value = ''] = fields[at] ?? []
         const other = mutated(value, how).replace(/^[ \t]+|[ \t]+$/g, '')
-        fc.pre(other !== value)
+        fc.pre(digits(other) !== digits(value))
         expect(await passes(options, fields.with(at, [name, other]), Buffer.from(text))).toBe(false)
         expect(await passes(options, fields.toSpliced(at, 1), Buffer.from(text))).toBe(false)
       }),
