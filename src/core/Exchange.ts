@@ -187,7 +187,7 @@ export const askHook = ({ whole }: Attempt): void => {
   whole.told = undefined
 }
 
-/** @internal Tells the hook that is asked what it called decided. `asked`: after a time limit, another hook may be asked. */
+/** @internal Gives the hook that runs the decision of an authenticator that it called. `asked`: after a time limit, another hook may run. */
 export const tell = <R extends Result<unknown>>(
   attempt: Attempt | undefined,
   asked: number | undefined,

@@ -62,7 +62,7 @@ export const typeName = (u: unknown): string => {
   return typeof u === 'object' ? 'an object' : `a ${typeof u}`
 }
 
-/** Throws a TypeError for what is no hook of `arity` arguments. `fix` is for a function that takes more. */
+/** Throws a TypeError for a value that is no hook of `arity` arguments. `fix` is for a function that takes more. */
 export const checkHook = (where: string, hook: unknown, arity: number, fix = "see the kind's signature"): void => {
   if (typeof hook !== 'function') throw new TypeError(`${where} must be a function, not ${typeName(hook)}`)
   const call = conditionCall(hook)
@@ -82,7 +82,7 @@ export const checkHook = (where: string, hook: unknown, arity: number, fix = "se
   }
 }
 
-/** Throws a TypeError for what is no member of a combinator: it would let everybody in, or refuse everybody. */
+/** Throws a TypeError for a value that is no member of a combinator: it would let everybody in, or refuse everybody. */
 export const checkMember = (where: string, member: unknown): void => {
   if (Array.isArray(member)) throw new TypeError(`${where} is a list in a list; write one list, or anyOf([...])`)
   if (member === undefined)

@@ -3,7 +3,7 @@
  * user still pass, unless `forget` is called.
  *
  * It is a memo of the hook, by the credential alone: it knows no request, list or limit. So the hook must decide by nothing else. What
- * was refused is never kept, and of a credential a digest with a random secret is kept.
+ * was refused is never kept. Of a credential only a digest is kept, made with a random secret.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { accept, evidence, evidenceOf, merge } from '../core/Evidence.js'
@@ -76,7 +76,7 @@ export const cached = <C extends ReadonlyArray<unknown>, R>(
 ): Cached<C, R> => {
   checkHook('cached(verify, options)', verify, Infinity)
   const { maxAge, size = 1000 } = checkOptions('cached', options, { maxAge: is.positive, size: is.maybe(is.positive) })
-  // it makes digests that nobody can compute outside of this process, which shows none of them: a hash does, an HMAC takes two
+  // No digest leaves this process, so a hash of secret and credential is enough; an HMAC takes two hashes
   const secret = randomId()
   const self: Cache = {
     // Safe: it is called with what the hook is called with

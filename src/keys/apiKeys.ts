@@ -229,7 +229,7 @@ interface Self {
   readonly form: ReturnType<typeof keyForm>
   readonly adopted: RegExp | undefined
   readonly owners: Owners
-  /** Keys that were let in, by their SHA-256: where they are needs no further digests. */
+  /** Keys that were let in, by their SHA-256, each with its place in the store. */
   readonly known: Memory<Sought>
   readonly tell: Tell
 }

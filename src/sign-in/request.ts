@@ -237,7 +237,7 @@ export const returnToIn = (body: BodyMembers, query: URLSearchParams, name = 're
 // The status if it cannot be read
 const readBody = async (ctx: Context): Promise<BodyMembers | 400 | 413> => {
   if (ctx.method === 'GET' || ctx.method === 'HEAD') return noMembers
-  // also what has read the body ahead of Koa: express.json(), a host of functions
+  // express.json(), or a host of functions, may have read the body before Koa
   const parsed = ownOrGetter(ctx.request, 'body') ?? ownOrGetter(ctx.req, 'body')
   if (parsed !== undefined) return bodyMembers(parsed)
   const isJson = ctx.is('json', '+json')

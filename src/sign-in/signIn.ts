@@ -295,7 +295,7 @@ const formAgain = (
   return { kind, handle, fields, action: sentPath(ctx) }
 }
 
-// The hook for an intent. Throws a TypeError for what is no hook
+// The hook for an intent. Throws a TypeError for a value that is no hook
 const hooksOf = <P extends ProofGiven>(
   kind: Pick<AnyKind, 'needsHook' | 'intents' | 'bound'>,
   given: FinishHook<P> | FinishHooks<P> | undefined,

@@ -20,7 +20,8 @@ const tablesCheck = 'select text from auth_texts limit 1; select member from aut
 // The time of this process, which is the one of the file's machine
 const NOW = ':now'
 
-// The last value is the time. In one column, because each takes @libsql/client as long as SQLite takes to find a row. It is null where the text is
+// The last value is the time. Place and text are one column, which is null where the text is: each column takes @libsql/client as long
+// as SQLite takes to find a row
 const few = [1, 2, 3].map((keys) =>
   Array.from(
     { length: keys },

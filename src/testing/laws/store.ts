@@ -187,7 +187,7 @@ const keeping: ReadonlyArray<StoreLaw> = [
   },
 ]
 
-/** Keys with the lifetime Infinity: with a text, updated to one, and ended. */
+/** Keys whose lifetime is Infinity: `texts` were inserted or updated, and `ended` was ended. */
 const everlasting = async (
   store: Store,
 ): Promise<{ readonly texts: ReadonlyArray<string>; readonly ended: string }> => {
