@@ -207,6 +207,16 @@ describeLastingStores((store) => {
         expectKept: (one: Visitor) => expectBasket(one, { basket: 'pear' }),
         expectLost: (one: Visitor) => expectBasket(one, {}),
       },
+      {
+        who: 'a user whose every request writes into the session',
+        path: '/login',
+        expectKept: async (one: Visitor) => {
+          await one.post('/set?basket=pear')
+          await one.post('/set?basket=plum')
+        },
+        expectLost: expectAnonymous,
+        expectLast: (one: Visitor) => expectSignedIn(one, anna),
+      },
     ])('are rotated: $who stays known, and an older cookie is good until its key is removed', async (row) => {
       const keys = [otherKey]
       const { visitor } = await sessionsApp(store, { keys })
@@ -217,6 +227,7 @@ describeLastingStores((store) => {
       await row.expectKept(one)
       keys.pop()
       await row.expectKept(one)
+      await row.expectLast?.(one)
       await row.expectLost(before)
     })
 

@@ -115,6 +115,8 @@ const saveChanges = async (ctx: Context, session: RequestSession, { isSecure, id
     checkSecure(ctx, isSecure)
     return changeInStore(session, () => {
       if (now === null) return koaSession.manuallyCommit()
+      // or its record would stay bound to a key that may be dropped, in a session that is written in each request
+      if (session.isOfOlderKey) session.bindAnew(ctx)
       // a session that was ended in this request continues under another id
       return stored.text === null ? koaSession.regenerate() : saved(ctx, session, koaSession)
     })
