@@ -18,7 +18,7 @@ const hangs = 300_000
 // the files of a worker share its process and modules: most of a run was loading them anew for each
 const shared = {
   isolate: false,
-  setupFiles: ['spec/support/runs/sharedProcess.ts'],
+  setupFiles: ['spec/support/runs/sharedProcess.ts', 'spec/support/runs/cases.ts'],
   globalSetup: ['spec/support/runs/madeOnce.ts', 'spec/support/runs/redisOfRun.ts', 'spec/support/runs/sqlOfRun.ts'],
   // specs wait for the warnings that they cause, and Node would print all of them
   execArgv: ['--no-warnings'],
@@ -43,8 +43,16 @@ const browser = { ...onPages, test: { ...onPages.test, globalSetup } }
 // `npm run test:quick`: units and laws with fewer cases
 const quick = {
   ...unit,
-  test: { ...unit.test, setupFiles: [...shared.setupFiles, 'spec/support/runs/quickRuns.ts'], env: { CASES: 'few' } },
+  test: { ...unit.test, env: { CASES: 'few' } },
 }
+
+// `npm run test:laws`: new cases, and 20 times as many, or `TIMES`
+const laws = suite('laws', ['spec/**/*.law.spec.ts'], { CASES: 'drawn' })
+const manyCases = {
+  find: /^fast-check$/,
+  replacement: fileURLToPath(new URL('./spec/support/runs/manyCases.ts', import.meta.url)),
+}
+const drawn = { ...laws, resolve: { alias: [...alias, manyCases] } }
 
 // Specs again on other peers: `router` and `koa` are the names under which package.json installs them
 const on = (router: string, koa: string, include: string[]) => {
@@ -75,6 +83,7 @@ const again = [
 
 const projects = (mode: string) => {
   if (mode === 'quick') return [quick]
+  if (mode === 'laws') return [drawn]
   // `npm run test:all`: what `npm test` does not run
   if (mode === 'rest') return [slow, browser, ...again]
   return [unit, http, slow, browser]

@@ -10,6 +10,9 @@ export const hasAllCases = cases === 'all'
 /** Whether so few are tried that not every outcome occurs. */
 export const hasFewCases = cases === 'few'
 
+/** Whether cases are drawn anew, for `npm run test:laws`: else those of each run are the same. */
+export const hasDrawnCases = cases === 'drawn'
+
 /** The number of cases: all in the slow tier, and a part of them, such as a third, in the first one. */
 export const samples = (all: number, part = Math.ceil(all / 3)): number => {
   if (hasAllCases) return all
