@@ -33,11 +33,10 @@ interface MemoryOptions {
 /** Makes an empty memory. Law (spec/core/memory.law.spec.ts): it keeps what a list of all entries would keep. */
 export const memory = <V>({ size, maxAge, dropsFirst }: MemoryOptions): Memory<V> => {
   const entries = new Map<string, KeptValue<V>>()
-  // a value that never ages is read without a clock
-  const isGood = ({ since, expiresAt }: KeptValue<V>, given?: number): boolean => {
-    if (maxAge === Infinity && expiresAt === Infinity) return true
-    const now = given ?? Date.now()
-    return (maxAge === Infinity || ageOf(since, now) < maxAge) && now < expiresAt
+  // its end is an age, too, so a clock that is set back does not prolong it; a value that never ages is read without a clock
+  const isGood = ({ since, expiresAt }: KeptValue<V>, now?: number): boolean => {
+    const oldest = Math.min(maxAge, expiresAt - since.system)
+    return oldest === Infinity || ageOf(since, now) < oldest
   }
   // a value that is used again and again stays where it is
   let latest: string | undefined
