@@ -236,6 +236,20 @@ describe('a rotated refresh token is never lost', () => {
     expect(await outcomeOf(goodTokens({ ...plain, refresh }, place))).toBe('new')
     expect(await later(store, provider)).toBe('new')
   })
+
+  it('the grant of another sign-in is not ended by a refresh of the one before that the provider refuses', async () => {
+    const [store, provider] = [memoryStore(), new Provider()]
+    await started(store)
+    const plain = processOf({ schedule: (p: Promise<unknown>) => p } as fc.Scheduler, store, provider)
+    const refresh: Grants['refresh'] = async () => {
+      await keepGrant(plain, place, { access: 'new', until: Date.now() + 3_600_000, refresh: 'n0' })
+      // the sign-in has ended what was granted before
+      throw new GrantEnded('invalid_grant')
+    }
+    expect(await outcomeOf(goodTokens({ ...plain, refresh }, place))).toBe('new')
+    vi.setSystemTime(Date.now() + 2)
+    expect(await later(store, provider)).toBe('new')
+  })
 })
 
 describe('what is kept', () => {

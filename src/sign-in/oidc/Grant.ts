@@ -130,10 +130,9 @@ export const keepGrant = async (self: Grants, place: GrantPlace, tokens: Tokens)
   throw new UnavailableError('the store refuses a grant')
 }
 
-// Ends a grant. Rejects in an outage. The key is free at once, for the next sign-in; a write of the text that was there before fails.
-const endGrant = async ({ store }: Grants, key: string): Promise<void> => {
-  await store.update(key, ENDED, 1)
-}
+// Ends a grant, if its text is still that; `false` otherwise. Rejects in an outage. The key is free at once, for the next sign-in; a write
+// of the text that was there before fails.
+const endGrant = ({ store }: Grants, key: string, was?: string): Promise<boolean> => store.update(key, ENDED, 1, was)
 
 const ENDED = 'ended'
 
@@ -209,7 +208,8 @@ const locked = async (self: Grants, place: GrantPlace, before: string, mine: str
     return await succeeded(self, place, kept, await self.refresh(kept.tokens, place))
   } catch (error) {
     isOutage = !(error instanceof GrantEnded)
-    if (!isOutage) await endGrant(self, place.key)
+    // not what another sign-in of the user has kept meanwhile
+    if (!isOutage && !(await endGrant(self, place.key, before))) return (await read(self, place)).tokens
     throw isOutage && !(error instanceof UnavailableError) ? noRefresh(error) : error
   } finally {
     // in an outage of the store, its clock ends the lock
