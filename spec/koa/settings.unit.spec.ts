@@ -1,4 +1,5 @@
 /** `authSettings`, and the exceptions that have a handler. */
+import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
 import { authSettings, type AuthResponse, type AuthSettings, apiApp, AuthError, onError } from 'koa-with-auth'
 import { expect, it, describe } from 'vitest'
@@ -67,6 +68,16 @@ it('the middleware sets those of the request, also if it gets another context fo
   })
   expect(seen).toStrictEqual({ ...defaults, realm: 'inner' })
 })
+
+it.each([new Router(), new Koa(), undefined, null, {}])(
+  'the middleware is called with a context, not with %s',
+  (given) => {
+    // Safe: each is a mistake
+    expect(() => authSettings({})(given as never, undefined as never)).toThrow(
+      /^authSettings\(options\) returns middleware; write app\.use/,
+    )
+  },
+)
 
 it('the middleware has no name, so that a policy file names it by a digest of its text', () => {
   expect(authSettings({}).name).toBe('')
