@@ -37,6 +37,13 @@ describe('timedStore', () => {
     expect(await store.members('s')).toStrictEqual(['m'])
   })
 
+  it('takes what only has the method then for a promise', async () => {
+    const texts = Promise.resolve(['text'])
+    // a builder of queries answers so
+    const later = { then: texts.then.bind(texts) }
+    expect(await wrongly({ get: () => later }).get(['a'])).toStrictEqual(['text'])
+  })
+
   it.each([
     ['get', () => 'text'],
     ['get', () => []],

@@ -80,7 +80,9 @@ export const timedStore = (content: StoreContent, store: Store, timeout: number)
   const timed = within(content, timeout)
   const get = (keys: ReadonlyArray<string>) => {
     const texts = store.get(keys)
-    return texts instanceof Promise ? texts.then((late) => checkTexts(keys, late)) : checkTexts(keys, texts)
+    return Array.isArray(texts)
+      ? checkTexts(keys, texts)
+      : Promise.resolve(texts).then((late) => checkTexts(keys, late))
   }
   return {
     get: (keys) => timed.about(get, keys),
