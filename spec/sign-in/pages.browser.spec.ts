@@ -5,7 +5,6 @@ import { expect, it } from 'vitest'
 import { browsing, missingBrowser } from '../support/servers/browser.js'
 import { describeUnless } from '../support/projects/programs.js'
 import { pagesSite } from '../support/sites/pagesSite.js'
-import { running } from '../support/models/behavior.js'
 import { pathOf } from '../support/sites/signInSite.js'
 
 const missing = missingBrowser()
@@ -91,40 +90,6 @@ describeUnless(missing, 'a page of the library', () => {
     await sendForm(page)
     expect(await lookAt(page, '6-done')).toContain('- heading "The new password is set" [level=1]')
     expect(complaints.filter((one) => !/40[03]/.test(one))).toEqual([])
-  })
-
-  it('leads to another site, from the page of a code, of a mail and of a link; back and forward ask for nothing', async () => {
-    const other = await running((app) => app.use((ctx) => (ctx.body = 'the other site')))
-    const away = `http://127.0.0.1:${other.port}/`
-    const { site, mail } = await pagesSite({ away })
-    const { page } = await open({ javaScriptEnabled: false, locale: 'en-US' })
-    const at = (path: string) => page.goto(`http://localhost:${site.port}${path}`)
-    await at('/password?returnTo=/away')
-    await page.getByRole('textbox', { name: 'Name' }).fill('anna')
-    await page.getByRole('textbox', { name: 'Password' }).fill('anna-secret')
-    await sendForm(page)
-    const code = page.getByRole('textbox', { name: 'Code' })
-    await code.waitFor()
-    await page.goBack()
-    await page.getByRole('textbox', { name: 'Password' }).waitFor()
-    await page.goForward()
-    await code.fill('1')
-    await sendForm(page)
-    expect(page.url()).toBe(away)
-    await at('/mail?returnTo=/away')
-    await page.getByRole('textbox', { name: 'E-mail address' }).fill('anna@shop.example')
-    await sendForm(page)
-    expect(await code.getAttribute('inputmode')).toBe('numeric')
-    await page.goBack()
-    await page.goForward()
-    const sent = await mail()
-    await code.fill(sent?.code ?? '')
-    await sendForm(page)
-    expect(page.url()).toBe(away)
-    // the mail is opened again, in the session that it made
-    await at(pathOf(sent?.link ?? ''))
-    await Promise.all([page.waitForEvent('load'), page.getByRole('button').click()])
-    expect(page.url()).toBe(away)
   })
 
   it('shows a password manager the account of a new password', async () => {
