@@ -25,8 +25,6 @@ const liveText = ({ texts }: StoreMemory, key: string): KeptText | undefined => 
   return kept !== undefined && kept.until > Date.now() ? kept : undefined
 }
 
-const untilOf = (lifetime: number): number => Date.now() + wholeLifetime(lifetime)
-
 const sweep = (self: StoreMemory): void => {
   if (++self.writes % SWEEP_EVERY !== 0) return
   const now = self.overBy()
@@ -37,40 +35,28 @@ const sweep = (self: StoreMemory): void => {
   }
 }
 
-const keepText = (self: StoreMemory, key: string, kept: KeptText): true => {
-  self.texts.set(key, kept)
+const keepText = (self: StoreMemory, key: string, text: string | undefined, until: number): true => {
+  self.texts.set(key, { text, until })
   sweep(self)
   return true
 }
 
-const insertText = (self: StoreMemory, key: string, text: string, lifetime: number): boolean =>
-  liveText(self, key) === undefined && keepText(self, key, { text, until: untilOf(lifetime) })
+const untilOf = (lifetime: number): number => Date.now() + wholeLifetime(lifetime)
 
-const updateText = (self: StoreMemory, key: string, text: string, lifetime: number, was?: string): boolean => {
-  const known = liveText(self, key)?.text
-  return known !== undefined && (was ?? known) === known && keepText(self, key, { text, until: untilOf(lifetime) })
-}
-
-const endKey = (self: StoreMemory, key: string, lifetime: number): void => {
+const endKey = (self: StoreMemory, key: string, until: number): void => {
   const known = liveText(self, key)
   // an end is prolonged, never shortened
   const before = known !== undefined && known.text === undefined ? known.until : 0
-  keepText(self, key, { text: undefined, until: Math.max(before, untilOf(lifetime)) })
+  keepText(self, key, undefined, Math.max(before, until))
 }
 
-const addMember = (self: StoreMemory, set: string, member: string, lifetime: number): void => {
+const addMember = (self: StoreMemory, set: string, member: string, until: number): void => {
   const members = self.sets.get(set) ?? new Map<string, number>()
-  self.sets.set(set, members.set(member, Math.max(members.get(member) ?? 0, untilOf(lifetime))))
+  self.sets.set(set, members.set(member, Math.max(members.get(member) ?? 0, until)))
   sweep(self)
 }
 
-const liveMembers = (self: StoreMemory, set: string): ReadonlyArray<string> =>
-  [...(self.sets.get(set) ?? [])].flatMap(([member, until]) => (until > Date.now() ? [member] : []))
-
-const promised = <A>(change: () => A): Promise<A> =>
-  new Promise((resolve) => {
-    resolve(change())
-  })
+const promised = <A>(change: () => A): Promise<A> => new Promise((resolve) => resolve(change()))
 
 /**
  * A store that keeps everything in memory, and drops what has expired. It is for development and tests: everything is lost when the
@@ -87,11 +73,19 @@ export const memoryStore = (): Store => {
   const self: StoreMemory = { texts: new Map(), sets: new Map(), overBy: steadyClock(), writes: 0 }
   return {
     get: (keys) => keys.map((key) => liveText(self, key)?.text),
-    insert: (key, text, lifetime) => promised(() => insertText(self, key, text, lifetime)),
-    update: (key, text, lifetime, was) => promised(() => updateText(self, key, text, lifetime, was)),
-    end: (key, lifetime) => promised(() => endKey(self, key, lifetime)),
-    add: (set, member, lifetime) => promised(() => addMember(self, set, member, lifetime)),
-    members: (set) => promised(() => liveMembers(self, set)),
+    insert: (key, text, lifetime) =>
+      promised(() => liveText(self, key) === undefined && keepText(self, key, text, untilOf(lifetime))),
+    update: (key, text, lifetime, was) =>
+      promised(() => {
+        const known = liveText(self, key)?.text
+        return known !== undefined && (was ?? known) === known && keepText(self, key, text, untilOf(lifetime))
+      }),
+    end: (key, lifetime) => promised(() => endKey(self, key, untilOf(lifetime))),
+    add: (set, member, lifetime) => promised(() => addMember(self, set, member, untilOf(lifetime))),
+    members: (set) =>
+      promised(() =>
+        [...(self.sets.get(set) ?? [])].flatMap(([member, until]) => (until > Date.now() ? [member] : [])),
+      ),
   }
 }
 

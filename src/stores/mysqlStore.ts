@@ -1,7 +1,7 @@
 /** A store in MySQL or MariaDB: entry point `koa-with-auth/stores`. */
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
-import type { SqlStatements, SqlValue } from './sql.js'
+import { statementsIn, type SqlValue } from './sql.js'
 import { creating, PRUNED_AT_ONCE, serverStore } from './sqlServer.js'
 import type { Store } from './Store.js'
 
@@ -40,46 +40,31 @@ export const mysqlTables = [
 ]
 
 // Without a time zone, in which an hour could come twice
-const nowInUtc = `(timestampdiff(microsecond, '1970-01-01', utc_timestamp(6)) div 1000)`
-
-// As hexadecimal digits, which the character set of a connection cannot change
-const bytes = 'unhex(?)'
-
-// A client may send a number as one with a fraction
-const lifetimeValue = 'cast(? as signed)'
+const now = `(timestampdiff(microsecond, '1970-01-01', utc_timestamp(6)) div 1000)`
 
 // The last id says whether a row was changed, because the count of rows depends on an option of the client
 const DONE = '0 * last_insert_id(1)'
 const REFUSED = '0 * last_insert_id(2)'
 
-const updateStatement = `update auth_texts set text = ${bytes}, until = ${nowInUtc} + ${lifetimeValue} + ${DONE} where id = ${bytes} and text is not null and until > ${nowInUtc}`
-
-// Assignments happen in their order, and later ones see earlier ones
-const mysqlStatements: SqlStatements = {
-  get: (keys) =>
-    `select hex(id) as id, hex(text) as text from auth_texts where id in (${Array(keys).fill(bytes).join(', ')}) and text is not null and until > ${nowInUtc}`,
-  insert: `insert into auth_texts (id, text, until) values (${bytes}, ${bytes}, ${nowInUtc} + ${lifetimeValue} + ${DONE})
-on duplicate key update text = if(until <= ${nowInUtc}, values(text), text), until = if(until <= ${nowInUtc}, values(until), until + ${REFUSED})`,
-  update: updateStatement,
-  updateIf: `${updateStatement} and text = ${bytes}`,
-  end: `insert into auth_texts (id, text, until) values (${bytes}, null, ${nowInUtc} + ${lifetimeValue} + ${DONE})
-on duplicate key update until = if(text is null, greatest(until, values(until)), values(until)), text = null`,
-  add: `insert into auth_members (set_id, member, until) values (${bytes}, ${bytes}, ${nowInUtc} + ${lifetimeValue} + ${DONE})
-on duplicate key update until = greatest(until, values(until))`,
-  members: `select hex(member) as member from auth_members where set_id = ${bytes} and until > ${nowInUtc}`,
-}
+const statements = statementsIn({
+  now,
+  // As hexadecimal digits, which the character set of a connection cannot change
+  text: 'unhex(?)',
+  column: (name) => `hex(${name}) as ${name}`,
+  // A client may send a number as one with a fraction
+  lifetime: `cast(? as signed) + ${DONE}`,
+  // Assignments happen in their order, and later ones see earlier ones
+  conflicts: {
+    insert: `on duplicate key update text = if(until <= ${now}, values(text), text), until = if(until <= ${now}, values(until), until + ${REFUSED})`,
+    end: 'on duplicate key update until = if(text is null, greatest(until, values(until)), values(until)), text = null',
+    add: 'on duplicate key update until = greatest(until, values(until))',
+  },
+})
 
 // In this order, because a look for the rows to delete would wait for locks
 const deleteExpired = (table: string, ...key: ReadonlyArray<string>): string =>
-  `delete kept from (select ${key.join(', ')} from ${table} where until <= ${nowInUtc} limit ${PRUNED_AT_ONCE} for update skip locked) as old
-straight_join ${table} as kept on ${key.map((one) => `kept.${one} = old.${one}`).join(' and ')} where kept.until <= ${nowInUtc}`
-
-const pruneStatements = [deleteExpired('auth_texts', 'id'), deleteExpired('auth_members', 'set_id', 'member')]
-
-const NO_TABLE = new Set(['1146', 'ER_NO_SUCH_TABLE'])
-const NO_RIGHT = new Set(['1044', '1142', '1143', 'ER_DBACCESS_DENIED_ERROR', 'ER_TABLEACCESS_DENIED_ERROR'])
-// another process creates it at the same time
-const IS_THERE = new Set(['1050', 'ER_TABLE_EXISTS_ERROR'])
+  `delete kept from (select ${key.join(', ')} from ${table} where until <= ${now} limit ${PRUNED_AT_ONCE} for update skip locked) as old
+straight_join ${table} as kept on ${key.map((one) => `kept.${one} = old.${one}`).join(' and ')} where kept.until <= ${now}`
 
 const CALLER = 'mysqlStore'
 
@@ -123,16 +108,14 @@ export const mysqlStore = (options: MysqlStoreOptions): Store => {
   return serverStore({
     caller: CALLER,
     query,
-    statements: mysqlStatements,
-    prunings: pruneStatements,
+    statements,
+    prunings: [deleteExpired('auth_texts', 'id'), deleteExpired('auth_members', 'set_id', 'member')],
     rowsOf: rowsInPair,
     changed: (answer) => (resultNumber('insertId', answer) === 1 ? 1 : 0),
     pruned: (answer) => resultNumber('affectedRows', answer),
     written: hex,
     readText: unhexed,
-    missing: NO_TABLE,
-    forbidden: NO_RIGHT,
-    make: create ? () => creating(query, IS_THERE)(mysqlTables) : undefined,
+    make: create ? () => creating(query, mysqlTables) : undefined,
     command: 'npx koa-with-auth sql mysql',
   })
 }

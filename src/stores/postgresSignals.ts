@@ -40,21 +40,16 @@ const statement = 'select pg_notify($1, $2)'
 export const postgresSignals = (options: PostgresSignalsOptions): Signals => {
   const { query, listen } = checkOptions('postgresSignals', options, { query: is.hook(2), listen: is.hook(2) })
   let stop: (() => unknown) | undefined
-  const unsubscribe = async (): Promise<void> => {
-    const stopping = stop
-    stop = undefined
-    try {
-      await stopping?.()
-    } catch {
-      // its connection is lost
-    }
-  }
   return {
-    publish: async (message) => {
-      await query(statement, [CHANNEL, message])
-    },
+    publish: async (message) => void (await query(statement, [CHANNEL, message])),
     subscribe: async (listener) => {
-      await unsubscribe()
+      const stopping = stop
+      stop = undefined
+      try {
+        await stopping?.()
+      } catch {
+        // its connection is lost
+      }
       stop = await listen(CHANNEL, (payload) => listener(String(payload)))
     },
   }

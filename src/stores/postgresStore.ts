@@ -1,8 +1,8 @@
 /** A store in PostgreSQL, and in databases that speak as it does: entry point `koa-with-auth/stores`. */
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
-import { hasCode } from './failures.js'
-import { onConflict, withoutNul, type SqlValue } from './sql.js'
+import { otherwiseIf, withCode } from './failures.js'
+import { onConflict, statementsIn, withoutNul, type SqlValue } from './sql.js'
 import { creating, PRUNED_AT_ONCE, rowsIn, serverStore } from './sqlServer.js'
 import type { Store } from './Store.js'
 
@@ -57,12 +57,6 @@ const now = '(extract(epoch from clock_timestamp()) * 1000)::bigint'
 // the same for a whole statement, so that it can be looked up in an index
 const atStart = '(extract(epoch from statement_timestamp()) * 1000)::bigint'
 
-const MISSING = new Set(['42P01'])
-const FORBIDDEN = new Set(['42501'])
-const NO_SCHEMA = new Set(['3F000'])
-// another process has created it at the same time: duplicate table, object, schema, or a row of the catalog
-const THERE = new Set(['42P07', '42710', '42P06', '23505'])
-
 const numbered = (sql: string): string => {
   let count = 0
   return sql.replaceAll('?', () => `$${++count}`)
@@ -88,23 +82,18 @@ const doneIn = (answer: unknown): number => {
 }
 
 // Of a database without blocks of statements
-const NO_BLOCKS = new Set(['42601', '0A000', '42704'])
-
-const otherwiseIf = (codes: ReadonlySet<string>, make: () => Promise<void>) => async (error: unknown) => {
-  if (!hasCode(error, codes)) throw error
-  await make()
-}
+const hasNoBlocks = withCode('42601 0A000 42704')
+const hasNoSchema = withCode('3F000')
 
 // In one block, because a process could end between a table and its index
 const making = (query: PostgresQuery, schema: string | undefined) => (): Promise<void> => {
   const statements = postgresTables(schema, CALLER)
-  const create = creating(query, THERE)
   const make = () =>
-    create([`do $$ begin ${statements.tables.join(';')}; end $$`]).catch(
-      otherwiseIf(NO_BLOCKS, () => create(statements.tables)),
+    creating(query, [`do $$ begin ${statements.tables.join(';')}; end $$`]).catch(
+      otherwiseIf(hasNoBlocks, () => creating(query, statements.tables)),
     )
   // the schema only then, because it needs a right of its own
-  return make().catch(otherwiseIf(NO_SCHEMA, () => create(statements.schema).then(make)))
+  return make().catch(otherwiseIf(hasNoSchema, () => creating(query, statements.schema).then(make)))
 }
 
 /**
@@ -128,7 +117,7 @@ export const postgresStore = (options: PostgresStoreOptions): Store => {
   return serverStore({
     caller: CALLER,
     query,
-    statements: onConflict({ texts, sets, now, greatest: 'greatest' }),
+    statements: statementsIn({ texts, sets, now, conflicts: onConflict(now, 'greatest') }),
     reading: numbered,
     changing: countChanged,
     prunings: [pruneStatement(texts, 'id'), pruneStatement(sets, 'set_id, member')],
@@ -136,8 +125,6 @@ export const postgresStore = (options: PostgresStoreOptions): Store => {
     changed: doneIn,
     pruned: doneIn,
     written: withoutNul('PostgreSQL'),
-    missing: MISSING,
-    forbidden: FORBIDDEN,
     make: create ? making(query, schema) : undefined,
     command: `npx koa-with-auth sql postgres${schema === undefined ? '' : ` --schema ${schema}`}`,
   })

@@ -71,66 +71,61 @@ export const redisSignals = (options: RedisSignalsOptions): Signals => {
   const { publisher, subscriber: given, channel = 'koa-with-auth:ends' } = checkOptions('redisSignals', options, checks)
   // Safe: both clients take these parameters; ioredis is called without a listener
   const subscriber = given as object as Subscriber
-  // ioredis takes no listener at `subscribe`: there it is the callback of the command
-  const isOfficial = 'pSubscribe' in subscriber
-  const isCluster = (one: Subscriber): one is Cluster => !isOfficial && 'nodes' in one
   let told: (message: string) => void = () => {}
   // one function, because the client of redis calls each that it was given
   const hear = (message: unknown): void => told(String(message))
-  const subscribe = async (): Promise<void> => {
-    // ioredis sends it after what it sends itself when it is back, so that nothing is missed in between
-    await (isOfficial ? subscriber.subscribe(channel, hear) : subscriber.subscribe(channel))
+  const connect = isCluster(subscriber)
+    ? clusterListener(subscriber, channel, hear)
+    : serverListener(subscriber, channel, hear)
+  return {
+    publish: async (message) => void (await publisher.publish(channel, message)),
+    subscribe: (listener) => {
+      told = listener
+      return connect()
+    },
   }
+}
+
+const isOfficial = (client: Subscriber): boolean => 'pSubscribe' in client
+
+const isCluster = (client: Subscriber): client is Cluster => !isOfficial(client) && 'nodes' in client
+
+/** Listens to a server, or to a cluster by redis. When it is called again, it connects anew. */
+const serverListener = (subscriber: Subscriber, channel: string, hear: (message: string) => void) => {
+  // ioredis takes no listener at `subscribe`: there it is the callback of the command
+  const listener = isOfficial(subscriber) ? hear : undefined
+  // ioredis sends it after what it sends itself when it is back, so that nothing is missed in between
+  const subscribe = () => (listener ? subscriber.subscribe(channel, listener) : subscriber.subscribe(channel))
+  let isCalled = false
   let isListening = false
   const back = (): void => {
     if (!isListening) return
-    void (isOfficial ? Promise.resolve() : subscribe()).then(
+    void (listener ? Promise.resolve() : subscribe()).then(
       () => hear(MISSED),
       () => {},
     )
   }
-  const begin = (): void => {
-    for (const event of BACK) subscriber.on(event, back)
-    if (isOfficial) return
-    subscriber.on('message', (to, message) => {
-      if (to === channel) hear(message)
-    })
-  }
-  let renew: (() => Promise<void>) | undefined
-  const listen = async (): Promise<void> => {
-    if (renew !== undefined) return renew()
-    if (isCluster(subscriber)) {
-      renew = await listenIn(subscriber, channel, hear, () => hear(MISSED))
-      return
-    }
-    begin()
-    renew = () => reconnected(subscriber).then(subscribe)
+  for (const event of BACK) subscriber.on(event, back)
+  if (listener === undefined) subscriber.on('message', (to, message) => void (to === channel && hear(message)))
+  return async (): Promise<void> => {
+    if (isCalled) await reconnected(subscriber)
+    isCalled = true
     await subscribe()
-  }
-  return {
-    publish: async (message) => {
-      await publisher.publish(channel, message)
-    },
-    subscribe: async (listener) => {
-      told = listener
-      await listen()
-      isListening = true
-    },
+    isListening = true
   }
 }
 
 // Its connection is silent, so it would say nothing on it either
 const reconnected = async (subscriber: Subscriber): Promise<void> => {
-  const { destroy, connect, disconnect } = subscriber
-  if (disconnect !== undefined && !('pSubscribe' in subscriber)) disconnect.call(subscriber, true)
-  else if (destroy !== undefined && connect !== undefined && !('masters' in subscriber)) {
-    destroy.call(subscriber)
-    await connect.call(subscriber)
+  if (!isOfficial(subscriber)) subscriber.disconnect?.(true)
+  else if (subscriber.destroy !== undefined && !('masters' in subscriber)) {
+    subscriber.destroy()
+    await subscriber.connect?.()
   }
 }
 
-/** Listens with a connection to any node of a cluster, and with another one when that is lost. */
-const listenIn = async (cluster: Cluster, channel: string, hear: (message: string) => void, back: () => void) => {
+/** Listens with a connection to any node of a cluster of ioredis, and with another one when that is lost. */
+const clusterListener = (cluster: Cluster, channel: string, hear: (message: string) => void) => {
   let connection: Connection | undefined
   let isOver = false
   const connect = async (): Promise<void> => {
@@ -138,26 +133,22 @@ const listenIn = async (cluster: Cluster, channel: string, hear: (message: strin
     const node = nodes[Math.floor(Math.random() * nodes.length)]
     if (node === undefined) throw new Error('the cluster has no node')
     const made = node.duplicate({ lazyConnect: false, enableOfflineQueue: true, retryStrategy: null })
-    connection = made
     made.on('error', () => {})
     made.on('message', (_channel, message) => hear(message))
     await made.subscribe(channel)
+    connection = made
     made.on('end', again)
     if (isOver) made.disconnect()
   }
   const again = (): void => {
-    if (!isOver) setTimeout(() => void connect().then(back, again), RECONNECT_AFTER).unref()
+    if (!isOver) setTimeout(() => void connect().then(() => hear(MISSED), again), RECONNECT_AFTER).unref()
   }
   cluster.on('end', () => {
     isOver = true
     connection?.disconnect()
   })
-  await connect()
   // the end of a connection is the beginning of another one
-  return () => {
-    connection?.disconnect()
-    return Promise.resolve()
-  }
+  return async (): Promise<void> => (connection === undefined ? connect() : connection.disconnect())
 }
 
 declareFactory('redisSignals', redisSignals)

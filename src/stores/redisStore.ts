@@ -6,7 +6,7 @@
  */
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
-import { readAgain } from './failures.js'
+import { isLost } from './failures.js'
 import { wellFormed } from './sql.js'
 import { wholeLifetime, type Store } from './Store.js'
 
@@ -70,41 +70,44 @@ const redisTextKey = (key: string): string => `koa-with-auth:text:${wellFormed(k
 const setKey = (set: string): string => `koa-with-auth:set:${wellFormed(set)}`
 
 interface Server {
-  readonly command: (args: string[], key: string) => Promise<unknown>
+  readonly command: RedisStoreOptions['command']
   /** Whether it is in no cluster, so that one command may have several keys. `undefined` if it was not asked. */
   isAlone: boolean | undefined
 }
 
-const warnOfEviction = (policy: string): void =>
-  process.emitWarning(
-    `Redis has maxmemory-policy ${policy}: where memory is short, it forgets which sessions were ended, which keys were revoked and which one-time ids were used, so that they work again. Set maxmemory-policy noeviction`,
-    'StoreWarning',
-  )
+const sendCommand = async (self: Server, key: string, ...args: string[]): Promise<unknown> => {
+  if (self.isAlone === undefined) askAboutItself(self, key).catch(() => {})
+  const answer = await self.command(args, key)
+  // some clients resolve to an Error instead of rejecting
+  if (answer instanceof Error) throw answer
+  return answer
+}
 
 // Once. Where INFO is not allowed, nothing is known
 const askAboutItself = async (self: Server, key: string): Promise<void> => {
   self.isAlone = false
-  const info = replyText(await self.command(['INFO'], key))
+  const info = replyText(await sendCommand(self, key, 'INFO'))
   self.isAlone = /^cluster_enabled:0/m.test(info)
   const policy = /^maxmemory_policy:([\w-]+)/m.exec(info)?.[1]
-  if (policy !== undefined && policy !== 'noeviction') warnOfEviction(policy)
+  if (policy === undefined || policy === 'noeviction') return
+  process.emitWarning(
+    `Redis has maxmemory-policy ${policy}: where memory is short, it forgets which sessions were ended, which keys were revoked and which one-time ids were used, so that they work again. Set maxmemory-policy noeviction`,
+    'StoreWarning',
+  )
 }
 
-const sendCommand = (self: Server, name: string, key: string, ...args: string[]): Promise<unknown> => {
-  if (self.isAlone === undefined) askAboutItself(self, key).catch(() => {})
-  return self.command([name, key, ...args], key)
-}
+const readAgain = <A>(ask: () => Promise<A>): Promise<A> =>
+  ask().catch((error: unknown) => {
+    if (isLost(error)) return ask()
+    throw error
+  })
 
-const runScript = (self: Server, script: string, key: string, ...args: string[]): Promise<unknown> => {
-  if (self.isAlone === undefined) askAboutItself(self, key).catch(() => {})
-  return self.command(['EVAL', script, '1', key, ...args], key)
-}
-
-const get = async (self: Server, [first = '', ...more]: ReadonlyArray<string>): Promise<ReadonlyArray<unknown>> => {
-  if (more.length === 0) return [await sendCommand(self, 'GET', first)]
-  if (self.isAlone !== true) return Promise.all([first, ...more].map((key) => sendCommand(self, 'GET', key)))
-  const texts = replyList(await sendCommand(self, 'MGET', first, ...more))
-  return texts.length === more.length + 1 ? texts : throwWrongValue()
+const getTexts = async (self: Server, keys: ReadonlyArray<string>): Promise<ReadonlyArray<unknown>> => {
+  const [first = '', ...more] = keys
+  if (more.length === 0) return [await sendCommand(self, first, 'GET', first)]
+  if (self.isAlone !== true) return Promise.all(keys.map((key) => sendCommand(self, key, 'GET', key)))
+  const texts = replyList(await sendCommand(self, first, 'MGET', ...keys))
+  return texts.length === keys.length ? texts : throwWrongValue()
 }
 
 const lifetimeText = (lifetime: number): string => String(wholeLifetime(lifetime))
@@ -141,39 +144,29 @@ const lifetimeText = (lifetime: number): string => String(wholeLifetime(lifetime
  */
 export const redisStore = (options: RedisStoreOptions): Store => {
   const { command } = checkOptions(CALLER, options, { command: is.hook(2) })
-  const self: Server = {
-    // some clients resolve to an Error instead of rejecting
-    command: async (args, key) => {
-      const answer = await command(args, key)
-      if (answer instanceof Error) throw answer
-      return answer
-    },
-    isAlone: undefined,
-  }
+  const self: Server = { command, isAlone: undefined }
   const kept = (text: string): string => `+${wellFormed(text)}`
+  const run = (script: string, key: string, ...args: string[]) =>
+    sendCommand(self, key, 'EVAL', script, '1', key, ...args)
   return {
     get: async (keys) => {
       if (keys.length === 0) return []
-      return (await readAgain(() => get(self, keys.map(redisTextKey)))).map(keptTextIn)
+      const stored = keys.map(redisTextKey)
+      return (await readAgain(() => getTexts(self, stored))).map(keptTextIn)
     },
-    insert: async (key, text, lifetime) => {
-      const set = await sendCommand(self, 'SET', redisTextKey(key), kept(text), 'PX', lifetimeText(lifetime), 'NX')
+    insert: async (given, text, lifetime) => {
+      const key = redisTextKey(given)
+      const set = await sendCommand(self, key, 'SET', key, kept(text), 'PX', lifetimeText(lifetime), 'NX')
       return !isNothing(set) && (replyText(set) === 'OK' || throwWrongValue())
     },
     update: async (key, text, lifetime, was) => {
       const before = was === undefined ? [] : [kept(was)]
-      return flagIn(
-        await runScript(self, updateScript, redisTextKey(key), kept(text), lifetimeText(lifetime), ...before),
-      )
+      return flagIn(await run(updateScript, redisTextKey(key), kept(text), lifetimeText(lifetime), ...before))
     },
-    end: async (key, lifetime) => {
-      flagIn(await runScript(self, endScript, redisTextKey(key), lifetimeText(lifetime)))
-    },
-    add: async (set, member, lifetime) => {
-      flagIn(await runScript(self, addScript, setKey(set), wellFormed(member), lifetimeText(lifetime)))
-    },
-    members: async (set) =>
-      replyList(await readAgain(() => runScript(self, membersScript, setKey(set)))).map(replyText),
+    end: async (key, lifetime) => void flagIn(await run(endScript, redisTextKey(key), lifetimeText(lifetime))),
+    add: async (set, member, lifetime) =>
+      void flagIn(await run(addScript, setKey(set), wellFormed(member), lifetimeText(lifetime))),
+    members: async (set) => replyList(await readAgain(() => run(membersScript, setKey(set)))).map(replyText),
   }
 }
 

@@ -72,7 +72,9 @@ class Hub {
   constructor(signals: Signals) {
     this.#signals = signals
     this.#subscribe(() => {})
-    ends().watch(() => this.#begin())
+    ends().watch(() => {
+      if (!this.#isBeating) this.#later()
+    })
   }
 
   publish(message: object): Promise<boolean> {
@@ -98,13 +100,8 @@ class Hub {
     )
   }
 
-  #begin(): void {
-    if (this.#isBeating) return
-    this.#isBeating = true
-    this.#later()
-  }
-
   #later(): void {
+    this.#isBeating = true
     setTimeout(() => void this.#next(), BEAT).unref()
   }
 
@@ -117,22 +114,20 @@ class Hub {
     // a hub that cannot be reached is an outage already
     if (await this.publish({ v: 1, beat: this.#beat })) {
       await this.#hearing(() => isHeard).then(
-        () => this.#heard(),
-        () => this.#unheard(),
+        () => this.#setDeaf(false),
+        () => {
+          this.#setDeaf(true)
+          this.#subscribe(() => {})
+        },
       )
     }
     this.#later()
   }
 
-  #heard(): void {
-    if (this.#isDeaf) ends().askAboutAll()
-    this.#isDeaf = false
-  }
-
-  #unheard(): void {
-    if (!this.#isDeaf) ends().askAboutAll()
-    this.#isDeaf = true
-    this.#subscribe(() => {})
+  // what was said before a change may have been missed
+  #setDeaf(isDeaf: boolean): void {
+    if (this.#isDeaf !== isDeaf) ends().askAboutAll()
+    this.#isDeaf = isDeaf
   }
 
   #hear(message: unknown): void {

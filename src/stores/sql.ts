@@ -13,55 +13,50 @@ export type SqlValue = string | number | null
 
 export type SqlRow = Readonly<Record<string, unknown>>
 
-/** Statements with `?` for each value. */
-export interface SqlStatements {
-  /** With so many keys. */
-  readonly get: (keys: number) => string
-  /** With one key, with two, ...: one column `kept`, with the place of a key as a digit and its text, or null. Further: as for many. */
-  readonly few?: ReadonlyArray<string> | undefined
-  /** Key, text, lifetime. */
-  readonly insert: string
-  /** Text, lifetime, key. */
-  readonly update: string
-  /** Text, lifetime, key, the text before. */
-  readonly updateIf: string
-  /** Key, lifetime. */
-  readonly end: string
-  /** Set, member, lifetime. */
-  readonly add: string
-  readonly members: string
-}
-
 interface Dialect {
   /** The tables, as they are written in statements. */
-  readonly texts: string
-  readonly sets: string
+  readonly texts?: string
+  readonly sets?: string
   /** In milliseconds. */
   readonly now: string
-  readonly greatest: 'greatest' | 'max'
+  /** A string as a value, a lifetime as one, and a column of strings. Default: `?`, and the column. */
+  readonly text?: string
+  readonly lifetime?: string
+  readonly column?: (name: string) => string
+  /** What `insert`, `end` and `add` do with a row that is there. */
+  readonly conflicts: Readonly<Record<'insert' | 'end' | 'add', string>>
 }
 
-/** Statements of a database that knows `on conflict`. An expired row counts as missing. */
-export const onConflict = ({ texts, sets, now, greatest }: Dialect): SqlStatements => {
-  const update = `update ${texts} set text = ?, until = ${now} + ? where id = ? and text is not null and until > ${now}`
+/** The statements, with `?` for each value. An expired row counts as missing. */
+export const statementsIn = ({ texts = 'auth_texts', sets = 'auth_members', now, conflicts, ...dialect }: Dialect) => {
+  const { text = '?', lifetime = '?', column = identity } = dialect
+  const until = `${now} + ${lifetime}`
+  const live = `until > ${now}`
+  const update = `update ${texts} set text = ${text}, until = ${until} where id = ${text} and text is not null and ${live}`
   return {
-    get: (keys) =>
-      `select id, text from ${texts} where id in (${Array(keys).fill('?').join(', ')}) and text is not null and until > ${now}`,
-    insert: `insert into ${texts} as old (id, text, until) values (?, ?, ${now} + ?)
-on conflict (id) do update set text = excluded.text, until = excluded.until where old.until <= ${now}`,
+    get: (keys: number) =>
+      `select ${column('id')}, ${column('text')} from ${texts} where id in (${Array(keys).fill(text).join(', ')}) and text is not null and ${live}`,
+    insert: `insert into ${texts} (id, text, until) values (${text}, ${text}, ${until}) ${conflicts.insert}`,
     update,
-    updateIf: `${update} and text = ?`,
-    end: `insert into ${texts} as old (id, text, until) values (?, null, ${now} + ?)
-on conflict (id) do update set text = null,
-until = case when old.text is null then ${greatest}(old.until, excluded.until) else excluded.until end`,
-    add: `insert into ${sets} as old (set_id, member, until) values (?, ?, ${now} + ?)
-on conflict (set_id, member) do update set until = ${greatest}(old.until, excluded.until)`,
-    members: `select member from ${sets} where set_id = ? and until > ${now}`,
+    updateIf: `${update} and text = ${text}`,
+    end: `insert into ${texts} (id, text, until) values (${text}, null, ${until}) ${conflicts.end}`,
+    add: `insert into ${sets} (set_id, member, until) values (${text}, ${text}, ${until}) ${conflicts.add}`,
+    members: `select ${column('member')} from ${sets} where set_id = ${text} and ${live}`,
   }
 }
 
+/** The conflicts of a database that knows `on conflict`. */
+export const onConflict = (now: string, greatest: 'greatest' | 'max'): Dialect['conflicts'] => ({
+  insert: `on conflict (id) do update set text = excluded.text, until = excluded.until where auth_texts.until <= ${now}`,
+  end: `on conflict (id) do update set text = null,
+until = case when auth_texts.text is null then ${greatest}(auth_texts.until, excluded.until) else excluded.until end`,
+  add: `on conflict (set_id, member) do update set until = ${greatest}(auth_members.until, excluded.until)`,
+})
+
 interface SqlEngine {
-  readonly statements: SqlStatements
+  readonly statements: ReturnType<typeof statementsIn>
+  /** `get` of one key, of two, ...: one column `kept`, with the place of a key as a digit and its text, or null. Further: as for many. */
+  readonly few?: ReadonlyArray<string>
   readonly read: (sql: string, values: ReadonlyArray<SqlValue>) => Promise<ReadonlyArray<SqlRow>>
   readonly change: (sql: string, values: ReadonlyArray<SqlValue>) => Promise<boolean>
   /** How a string is written as a value, and read in a row, if it is not written as it is. */
@@ -113,8 +108,8 @@ const placed = (count: number, rows: ReadonlyArray<SqlRow>): ReadonlyArray<strin
   return texts
 }
 
-export const sqlStore = (engine: SqlEngine): Store => {
-  const { statements, read, written = identity, readText = columnText } = engine
+export const sqlStore = ({ statements, few = [], read, ...engine }: SqlEngine): Store => {
+  const { written = identity, readText = columnText } = engine
   const change = async (sql: string, ...values: ReadonlyArray<SqlValue>): Promise<boolean> => {
     const isChanged = await engine.change(sql, values)
     await engine.prune()
@@ -125,7 +120,7 @@ export const sqlStore = (engine: SqlEngine): Store => {
   return {
     get: async (keys) => {
       if (keys.length === 0) return []
-      const sql = statements.few?.[keys.length - 1]
+      const sql = few[keys.length - 1]
       if (sql !== undefined) return placed(keys.length, await read(sql, keys.map(key)))
       const rows = await read(statements.get(keys.length), keys.map(key))
       const found = new Map(rows.map((row) => [readText(row['id']), readText(row['text'])]))
@@ -138,12 +133,9 @@ export const sqlStore = (engine: SqlEngine): Store => {
         ? change(statements.update, ...values)
         : change(statements.updateIf, ...values, text(was))
     },
-    end: async (id, lifetime) => {
-      await change(statements.end, key(id), wholeLifetime(lifetime))
-    },
-    add: async (set, member, lifetime) => {
-      await change(statements.add, key(set), written(storedMember(member)), wholeLifetime(lifetime))
-    },
+    end: async (id, lifetime) => void (await change(statements.end, key(id), wholeLifetime(lifetime))),
+    add: async (set, member, lifetime) =>
+      void (await change(statements.add, key(set), written(storedMember(member)), wholeLifetime(lifetime))),
     members: async (set) => (await read(statements.members, [key(set)])).map((row) => readText(row['member'])),
   }
 }
@@ -154,20 +146,21 @@ const PRUNE_EVERY = 1000
  * Prunes beside writes, at most once a second, and again at the next write where there may be more. `run` resolves to how many rows went.
  * A failure of it is ignored: the rows stay, and the write before it is good.
  */
-export const besideWrites = <A>(
-  prunings: ReadonlyArray<A>,
-  run: (pruning: A) => Promise<number>,
+export const besideWrites = (
+  prunings: ReadonlyArray<string>,
+  run: (pruning: string) => Promise<number>,
   atOnce: number,
 ): (() => Promise<void> | undefined) => {
   let dueAt = 0
-  const all = async (): Promise<boolean> => {
-    let mayBeMore = false
-    for (const pruning of prunings) if ((await run(pruning)) >= atOnce) mayBeMore = true
-    return mayBeMore
-  }
   const prune = async (): Promise<void> => {
     dueAt = Infinity
-    dueAt = (await all().catch(() => false)) ? 0 : performance.now() + PRUNE_EVERY
+    let mayBeMore = false
+    try {
+      for (const pruning of prunings) if ((await run(pruning)) >= atOnce) mayBeMore = true
+    } catch {
+      mayBeMore = false
+    }
+    dueAt = mayBeMore ? 0 : performance.now() + PRUNE_EVERY
   }
   return () => (performance.now() >= dueAt ? prune() : undefined)
 }

@@ -3,18 +3,18 @@
  * asked again, and the form of the answers.
  */
 import { identity } from 'fp-ts/lib/function.js'
+import { setTimeout as pause } from 'node:timers/promises'
 import * as is from '../core/checks.js'
 import { singleFlight } from '../core/memory.js'
-import { failureWord, hasCode, readAgain, unlessUndone } from './failures.js'
-import { besideWrites, sqlStore, type SqlRow, type SqlStatements, type SqlValue } from './sql.js'
+import { failureWord, isLost, otherwiseIf, withCode } from './failures.js'
+import { besideWrites, sqlStore, type SqlRow, type SqlValue } from './sql.js'
 import type { Store } from './Store.js'
 
 type Query = (sql: string, values: SqlValue[]) => PromiseLike<unknown>
 
-interface SqlServer {
+interface SqlServer extends Pick<Parameters<typeof sqlStore>[0], 'statements' | 'written' | 'readText'> {
   readonly caller: string
   readonly query: Query
-  readonly statements: SqlStatements
   /** How statements that read, and that change, are written for the client. Default: as they are. */
   readonly reading?: (sql: string) => string
   readonly changing?: (sql: string) => string
@@ -25,14 +25,9 @@ interface SqlServer {
   /** How many rows a change changed, and a pruning deleted. */
   readonly changed: (answer: unknown) => number
   readonly pruned: (answer: unknown) => number
-  /** How a string is written as a value, and read in a row, if it is not written as it is. */
-  readonly written?: (text: string) => string
-  readonly readText?: (column: unknown) => string
-  /** The codes of errors about a table, or a right, that is missing. */
-  readonly missing: ReadonlySet<string>
-  readonly forbidden: ReadonlySet<string>
   /** Makes the tables. `undefined`: a migration does. */
   readonly make: (() => Promise<void>) | undefined
+  /** What prints the statements that make them. */
   readonly command: string
 }
 
@@ -46,37 +41,50 @@ const runStatement = async (query: Query, sql: string, values: ReadonlyArray<Sql
   return answer
 }
 
-/** Runs statements that create something, one after another, which another process may have created meanwhile. */
-export const creating =
-  (query: Query, there: ReadonlySet<string>) =>
-  async (statements: ReadonlyArray<string>): Promise<void> => {
-    for (const sql of statements) {
-      await runStatement(query, sql).catch((error: unknown) => {
-        if (!hasCode(error, there)) throw error
-      })
-    }
-  }
+// Of PostgreSQL, and of MySQL and MariaDB
+const isTableMissing = withCode('42P01 1146 ER_NO_SUCH_TABLE')
+const isForbidden = withCode('42501 1044 1142 1143 ER_DBACCESS_DENIED_ERROR ER_TABLEACCESS_DENIED_ERROR')
+// a table, object or schema, or a row of the catalog
+const isThere = withCode('42P07 42710 42P06 23505 1050 ER_TABLE_EXISTS_ERROR')
+// One statement of two that wait for one another, or one that met a newer row
+const isUndone = withCode('40P01 40001 1213 ER_LOCK_DEADLOCK 1020 ER_CHECKREAD')
 
-// An error about the tables names the command that prints their statements
-const explained = ({ missing, forbidden, command }: SqlServer, error: unknown): unknown => {
-  const problem = hasCode(error, missing) ? 'a table' : hasCode(error, forbidden) ? 'a right' : undefined
-  if (problem === undefined) return error
-  const words = `${problem} is missing; run the statements that \`${command}\` prints, with the rights of the owner`
-  return Object.assign(new Error(words, { cause: error }), { code: failureWord(error) })
+/** Runs statements that create something, one after another, which another process may have created meanwhile. */
+export const creating = async (query: Query, statements: ReadonlyArray<string>): Promise<void> => {
+  for (const sql of statements) await runStatement(query, sql).catch(otherwiseIf(isThere, async () => {}))
 }
 
-// Asks, and makes the tables if they are missing
-const withTables = async <A>(self: SqlServer, ask: () => Promise<A>): Promise<A> => {
-  const { make, missing } = self
-  try {
-    return await ask().catch(async (error: unknown) => {
-      if (make === undefined || !hasCode(error, missing)) throw error
-      await make()
-      return ask()
-    })
-  } catch (error) {
-    throw explained(self, error)
+const MOST_TRIES = 20
+
+// Asks again what the database has undone as a whole, a read whose connection was lost, and what had no tables
+const ask = async (
+  self: SqlServer,
+  sql: string,
+  values: ReadonlyArray<SqlValue>,
+  isRead: boolean,
+): Promise<unknown> => {
+  let mayBeLost = isRead
+  let mayMake = self.make !== undefined
+  for (let times = 1; ; times++) {
+    try {
+      return await runStatement(self.query, sql, values)
+    } catch (error) {
+      if (mayMake && isTableMissing(error)) {
+        mayMake = false
+        await self.make?.()
+      } else if (mayBeLost && isLost(error)) mayBeLost = false
+      else if (times < MOST_TRIES && isUndone(error)) await pause(Math.random() * 2 * times)
+      else throw error
+    }
   }
+}
+
+// An error about the tables names the command that prints their statements
+const rethrowExplained = ({ command }: SqlServer, error: unknown): never => {
+  const problem = isTableMissing(error) ? 'a table' : isForbidden(error) ? 'a right' : undefined
+  if (problem === undefined) throw error
+  const words = `${problem} is missing; run the statements that \`${command}\` prints, with the rights of the owner`
+  throw Object.assign(new Error(words, { cause: error }), { code: failureWord(error) })
 }
 
 const isRow = (value: unknown): value is SqlRow => is.isRecord(value)
@@ -90,13 +98,12 @@ export const rowsIn = (caller: string, rows: unknown): ReadonlyArray<SqlRow> => 
 export const serverStore = (given: SqlServer): Store => {
   const { caller, query, prunings, rowsOf, changed, pruned, make, reading = identity, changing = identity } = given
   const self = { ...given, make: make && singleFlight(make) }
-  const ask = (sql: string, values: ReadonlyArray<SqlValue>) =>
-    withTables(self, () => unlessUndone(() => runStatement(query, sql, values)))
+  const explain = (error: unknown) => rethrowExplained(self, error)
   const beside = besideWrites(prunings, async (sql) => pruned(await runStatement(query, changing(sql))), PRUNED_AT_ONCE)
   return sqlStore({
     ...given,
-    read: async (sql, values) => rowsIn(caller, rowsOf(await readAgain(() => ask(reading(sql), values)))),
-    change: async (sql, values) => changed(await ask(changing(sql), values)) > 0,
+    read: async (sql, values) => rowsIn(caller, rowsOf(await ask(self, reading(sql), values, true).catch(explain))),
+    change: async (sql, values) => changed(await ask(self, changing(sql), values, false).catch(explain)) > 0,
     prune: () => void beside(),
   })
 }

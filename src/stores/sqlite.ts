@@ -9,135 +9,20 @@
  */
 import { statSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { createClient } from '@libsql/client'
-import * as is from '../core/checks.js'
+import { unlessThrown } from '../core/data.js'
 import { singleFlight } from '../core/memory.js'
-import { checkOptions, type Check } from '../core/options.js'
+import type { Check } from '../core/options.js'
 import type { SqlValue } from './sql.js'
 
-type Value = string | number | bigint | null | Uint8Array | ArrayBuffer
-
-interface SqliteRow {
-  readonly [column: string]: unknown
-}
-
 interface SqliteRows {
-  readonly rows: ReadonlyArray<SqliteRow>
+  readonly rows: ReadonlyArray<Readonly<Record<string, unknown>>>
 }
 
 interface SqliteClient {
-  readonly execute: (statement: string | { readonly sql: string; readonly args: Value[] }) => Promise<SqliteRows>
+  readonly execute: (statement: string | { readonly sql: string; readonly args: SqlValue[] }) => Promise<SqliteRows>
   /** Runs several statements. If one fails, what was begun is undone. */
   readonly executeMultiple: (sql: string) => Promise<void>
   readonly close: () => void
-}
-
-type SqliteEngine = 'node:sqlite' | '@libsql/client'
-
-// The part of node:sqlite that is used here; the types of Node 20 do not have it
-interface NodeStatement {
-  readonly all: (...values: ReadonlyArray<unknown>) => ReadonlyArray<SqliteRow>
-}
-interface NodeDatabase {
-  readonly prepare: (sql: string) => NodeStatement
-  readonly exec: (sql: string) => void
-  readonly close: () => void
-}
-interface NodeSqlite {
-  readonly DatabaseSync: new (path: string) => NodeDatabase
-}
-
-const nodeSqlite = (): NodeSqlite | undefined =>
-  // Safe: Node documents this class
-  process.getBuiltinModule('node:sqlite') as NodeSqlite | undefined
-
-const sqliteEngine: Check = (where, value) => {
-  if (value === undefined || value === '@libsql/client') return
-  if (value !== 'node:sqlite') throw new TypeError(`${where} must be 'node:sqlite' or '@libsql/client'`)
-  if (nodeSqlite() === undefined) throw new TypeError(`${where}: this Node has no node:sqlite; use '@libsql/client'`)
-}
-
-const libsql = (): Promise<{ readonly createClient: typeof createClient }> =>
-  import('@libsql/client').catch((cause: unknown) => {
-    throw new Error('koa-with-auth/stores needs @libsql/client for sqliteStore: npm install @libsql/client', { cause })
-  })
-
-/** Opens a file. Rejects, or fails later, if that is impossible. Default: `node:sqlite` if this Node has it. */
-export const openSqlite = async (url: string, engine?: SqliteEngine): Promise<SqliteClient> => {
-  const native = engine === '@libsql/client' ? undefined : nodeSqlite()
-  if (native !== undefined) return nodeClient(native, sqlitePath(url))
-  const { createClient } = await libsql()
-  return createClient({ url, timeout: 0, concurrency: 1 })
-}
-
-// As libsql reads it: `file:` and a path, or a URL without a host; what follows a question mark is for other databases
-const sqlitePath = (url: string): string =>
-  decodeURIComponent(url.replace(/^file:(?:\/\/(?:localhost)?(?=\/))?/, '').replace(/[?#].*$/s, ''))
-
-// The primary codes of SQLite, from 1 on
-const codes =
-  'ERROR INTERNAL PERM ABORT BUSY LOCKED NOMEM READONLY INTERRUPT IOERR CORRUPT NOTFOUND FULL CANTOPEN PROTOCOL EMPTY SCHEMA TOOBIG CONSTRAINT MISMATCH MISUSE NOLFS AUTH FORMAT RANGE NOTADB'.split(
-    ' ',
-  )
-
-// An extended code has the primary one in its last eight bits
-const withSqliteCode = (error: unknown): unknown => {
-  if (!(error instanceof Error) || !('errcode' in error)) return error
-  const code = `SQLITE_${codes[(Number(error.errcode) & 0xff) - 1] ?? 'ERROR'}`
-  return Object.assign(new Error(`${code}: ${error.message}`, { cause: error }), { code })
-}
-
-const closed = (): Error => Object.assign(new Error('the client is closed'), { code: 'CLIENT_CLOSED' })
-
-const nodeClient = ({ DatabaseSync }: NodeSqlite, path: string): SqliteClient => {
-  const attempt = <A>(run: () => A): A => {
-    try {
-      return run()
-    } catch (error) {
-      throw withSqliteCode(error)
-    }
-  }
-  const database = attempt(() => new DatabaseSync(path))
-  const prepared = new Map<string, NodeStatement>()
-  let isOpen = true
-  const statementOf = (sql: string): NodeStatement => {
-    const statement = prepared.get(sql) ?? database.prepare(sql)
-    prepared.set(sql, statement)
-    return statement
-  }
-  const undo = (): void => {
-    try {
-      database.exec('rollback')
-    } catch {
-      // nothing was begun
-    }
-  }
-  const promised = <A>(run: () => A): Promise<A> =>
-    new Promise((resolve) => {
-      if (!isOpen) throw closed()
-      resolve(attempt(run))
-    })
-  return {
-    execute: (statement) => {
-      const { sql, args } = typeof statement === 'string' ? { sql: statement, args: [] } : statement
-      return promised(() => ({ rows: statementOf(sql).all(...args) }))
-    },
-    executeMultiple: (sql) =>
-      promised(() => {
-        try {
-          database.exec(sql)
-        } catch (error) {
-          undo()
-          throw error
-        }
-      }),
-    close: () => {
-      if (!isOpen) return
-      isOpen = false
-      prepared.clear()
-      database.close()
-    },
-  }
 }
 
 /** Which file. */
@@ -148,26 +33,102 @@ export interface SqliteOptions {
    * The engine that reads and writes the file. Default: `node:sqlite` if this Node has it (22.13 and later), otherwise `@libsql/client`. A
    * process must open a file with one engine only, because each engine has its own locks.
    */
-  readonly engine?: SqliteEngine | undefined
+  readonly engine?: 'node:sqlite' | '@libsql/client' | undefined
 }
 
-export interface Closable {
-  readonly close: () => void
+// The part of node:sqlite that is used here; the types of Node 20 do not have it
+interface NodeSqlite {
+  readonly DatabaseSync: new (path: string) => {
+    readonly prepare: (sql: string) => NodeStatement
+    readonly exec: (sql: string) => void
+    readonly close: () => void
+  }
+}
+interface NodeStatement {
+  readonly all: (...values: ReadonlyArray<SqlValue>) => SqliteRows['rows']
 }
 
-interface Tables {
-  readonly tables: string
-  /** Statements that fail if a table is missing. */
-  readonly check: string
+const nodeSqlite = (): NodeSqlite | undefined =>
+  // Safe: Node documents this class
+  process.getBuiltinModule('node:sqlite') as NodeSqlite | undefined
+
+export const sqliteEngine: Check = (where, value) => {
+  if (value === undefined || value === '@libsql/client') return
+  if (value !== 'node:sqlite') throw new TypeError(`${where} must be 'node:sqlite' or '@libsql/client'`)
+  if (nodeSqlite() === undefined) throw new TypeError(`${where}: this Node has no node:sqlite; use '@libsql/client'`)
 }
 
-type SqliteQuestion<A> = (client: SqliteClient) => Promise<A>
+/** Opens a file. Rejects, or fails later, if that is impossible. */
+export const openSqlite = async (url: string, engine?: SqliteOptions['engine']): Promise<SqliteClient> => {
+  const native = engine === '@libsql/client' ? undefined : nodeSqlite()
+  if (native !== undefined) return nodeClient(native, sqlitePath(url))
+  const { createClient } = await import('@libsql/client').catch((cause: unknown) => {
+    throw new Error('koa-with-auth/stores needs @libsql/client for sqliteStore: npm install @libsql/client', { cause })
+  })
+  return createClient({ url, timeout: 0, concurrency: 1 })
+}
+
+// As libsql reads it: `file:` and a path, or a URL without a host; what follows a question mark is for other databases
+const sqlitePath = (url: string): string =>
+  decodeURIComponent(url.replace(/^file:(?:\/\/(?:localhost)?(?=\/))?/, '').replace(/[?#].*$/s, ''))
+
+// The primary codes of SQLite, from 1 on
+const codes =
+  `ERROR INTERNAL PERM ABORT BUSY LOCKED NOMEM READONLY INTERRUPT IOERR CORRUPT NOTFOUND FULL CANTOPEN PROTOCOL EMPTY SCHEMA TOOBIG
+  CONSTRAINT MISMATCH MISUSE NOLFS AUTH FORMAT RANGE NOTADB`.split(/\s+/)
+
+// As libsql names failures. An extended code has the primary one in its last eight bits
+const coded = (error: unknown): unknown => {
+  if (!(error instanceof Error && 'code' in error)) return error
+  const name = 'errcode' in error ? codes[(Number(error.errcode) & 0xff) - 1] : undefined
+  const code = error.code === 'ERR_INVALID_STATE' ? 'CLIENT_CLOSED' : `SQLITE_${name ?? 'ERROR'}`
+  return Object.assign(new Error(`${code}: ${error.message}`, { cause: error }), { code })
+}
+
+const attempt = <A>(run: () => A): Promise<A> =>
+  new Promise((resolve) => {
+    try {
+      resolve(run())
+    } catch (error) {
+      throw coded(error)
+    }
+  })
+
+const nodeClient = async ({ DatabaseSync }: NodeSqlite, path: string): Promise<SqliteClient> => {
+  const database = await attempt(() => new DatabaseSync(path))
+  const prepared = new Map<string, NodeStatement>()
+  const rowsOf = (sql: string, args: ReadonlyArray<SqlValue>) => {
+    const statement = prepared.get(sql) ?? database.prepare(sql)
+    prepared.set(sql, statement)
+    return statement.all(...args)
+  }
+  return {
+    execute: (statement) => {
+      const { sql, args } = typeof statement === 'string' ? { sql: statement, args: [] } : statement
+      return attempt(() => ({ rows: rowsOf(sql, args) }))
+    },
+    executeMultiple: (sql) =>
+      attempt(() => {
+        try {
+          database.exec(sql)
+        } catch (error) {
+          // nothing may have been begun
+          unlessThrown(() => database.exec('rollback'))
+          throw error
+        }
+      }),
+    close: () => database.close(),
+  }
+}
 
 // Opening blocks the event loop, and closed clients are freed late. So in an outage, the file is not opened for every
 // request. The time is measured by a clock that is never set back. Otherwise an outage could last an hour longer.
-const reopenLimits = { reopenAfterMs: 250, reopenIfLockedAfterMs: 20 }
+const REOPEN_AFTER = 250
+const REOPEN_IF_LOCKED_AFTER = 20
 
-const probe = 'begin immediate; rollback'
+// How long a locked file is tried again, and how long one wait checks whether the lock is gone
+const TRY_FOR = 1500
+const WAIT_FOR = 100
 
 // SQLite goes on in a file that was removed or replaced, and what it acknowledges there is lost
 const LOOK_EVERY = 100
@@ -184,34 +145,29 @@ const replacedFile = (): Error =>
     code: 'SQLITE_REPLACED',
   })
 
-const coded =
-  (code: RegExp) =>
-  (error: unknown): boolean =>
-    error instanceof Error && 'code' in error && code.test(String(error.code))
+const hasCode = (error: unknown, code: RegExp): boolean =>
+  error instanceof Error && 'code' in error && code.test(String(error.code))
 
 /** Whether an error says that another connection holds a lock. */
-const isBusy = coded(/^SQLITE_(?:BUSY|LOCKED)/)
+const isBusy = (error: unknown): boolean => hasCode(error, /^SQLITE_(?:BUSY|LOCKED)/)
 
-// The system refuses writes: the disk is full, or read-only
-const isWriteRefused = coded(/^SQLITE_(?:FULL|IOERR)/)
-
-// locked, or closed by a request that failed
-const isPassing = coded(/^(?:SQLITE_(?:BUSY|LOCKED)|CLIENT_CLOSED$)/)
-
-const canRead = (client: SqliteClient): Promise<boolean> =>
-  client.execute('select count(*) from sqlite_master').then(
+// An open file can be read although the system refuses writes (the disk is full, or read-only), but opening it writes the index of its log
+const isGood = async (client: SqliteClient, failure: unknown): Promise<boolean> => {
+  if (!hasCode(failure, /^SQLITE_(?:FULL|IOERR)/)) return isBusy(failure)
+  return client.execute('select count(*) from sqlite_master').then(
     () => true,
     () => false,
   )
-
-const rethrow = (failure: unknown): never => {
-  throw failure
 }
 
-/** A connection; several processes of one machine can have one to the same file. */
-class SqliteConnection {
+/**
+ * A file that is opened when it is first used. Several processes of one machine can share it. Every question rejects when the file
+ * cannot be read or written, or stays locked.
+ */
+export class SqliteFile {
   readonly #options: SqliteOptions
-  readonly #tables: Tables
+  /** Statements that create the tables, and some that fail if a table is missing. */
+  readonly #tables: { readonly create: string; readonly check: string }
   #client: SqliteClient | undefined
   #openedAt = 0
   #refused: { readonly error: unknown; readonly until: number } | undefined
@@ -219,29 +175,47 @@ class SqliteConnection {
   #identity: string | undefined
   #lookAt = 0
   readonly #opening = singleFlight(() => this.#open())
+  // One wait, which all share
+  readonly #wait = singleFlight(() => this.#whileLocked())
 
-  constructor(options: SqliteOptions, tables: Tables) {
+  constructor(options: SqliteOptions, tables: { readonly create: string; readonly check: string }) {
     this.#options = options
     this.#tables = tables
   }
 
-  /** Asks the file. If `ask` rejects, or if the file cannot be opened, `otherwise` is called with the failure. */
-  use<A>(ask: SqliteQuestion<A>, otherwise: (failure: unknown) => Promise<A> = rethrow): Promise<A> {
-    const client = this.#client
-    if (client === undefined) return this.#connected().then((opened) => this.#run(opened, ask, otherwise), otherwise)
-    if (!this.#isReplaced()) return this.#run(client, ask, otherwise)
-    this.#drop(client)
-    return otherwise(replacedFile())
+  /** Asks again while the file is locked, for so many milliseconds; then it is an outage, and rejects with the failure. */
+  async ask<A>(question: (client: SqliteClient) => Promise<A>, tryFor = TRY_FOR): Promise<A> {
+    let until: number | undefined
+    for (;;) {
+      let client = this.#client
+      try {
+        if (client !== undefined) this.#checkFile(client)
+        client ??= await this.#connected()
+        return await question(client)
+      } catch (error) {
+        if (client !== undefined) await this.#afterFailure(client, error)
+        // a lock causes a failure immediately, so the time begins with the first one
+        until ??= performance.now() + tryFor
+        // closed by a request that failed
+        const isPassing = isBusy(error) || hasCode(error, /^CLIENT_CLOSED$/)
+        if (!isPassing || performance.now() >= until) throw error
+      }
+      await this.#wait()
+    }
   }
 
-  /** Whether another connection holds the lock for writes now. */
-  async isLocked(): Promise<boolean> {
-    try {
-      await this.#client?.executeMultiple(probe)
-      return false
-    } catch (error) {
-      return isBusy(error)
-    }
+  /** Runs statements as one transaction; resolves to how many rows the last one changed. */
+  write(sql: string, values: ReadonlyArray<SqlValue>, tryFor?: number): Promise<number> {
+    return this.ask(async (client) => {
+      // A prepared statement that meets a lock stays half run until it is garbage-collected, and until then nothing
+      // else is committed on its connection. A statement in a string that runs as a whole ends immediately. The second
+      // call follows the first in the queue of the only connection.
+      const [, { rows }] = await Promise.all([
+        client.executeMultiple(`begin immediate; ${withValues(sql, values)}; commit`),
+        client.execute('select changes() as changed'),
+      ])
+      return Number(rows[0]?.['changed'])
+    }, tryFor)
   }
 
   /** Closes it; the next question opens it again. */
@@ -256,7 +230,7 @@ class SqliteConnection {
       const before = identityOf(url)
       opened = await openSqlite(url, engine)
       // this package never removes tables: a file without them decides nothing until it is restored
-      await opened.executeMultiple(this.#isMade ? this.#tables.check : this.#tables.tables)
+      await opened.executeMultiple(this.#isMade ? this.#tables.check : this.#tables.create)
       // readers and one writer do not wait for one another
       await opened.execute('pragma journal_mode = wal')
       // waiting for the disk at every write would block the event loop, and the other processes meanwhile
@@ -269,8 +243,7 @@ class SqliteConnection {
       if (before !== undefined && before !== this.#identity) throw replacedFile()
       return opened
     } catch (error) {
-      const pause = isBusy(error) ? reopenLimits.reopenIfLockedAfterMs : reopenLimits.reopenAfterMs
-      this.#refused = { error, until: performance.now() + pause }
+      this.#refused = { error, until: performance.now() + (isBusy(error) ? REOPEN_IF_LOCKED_AFTER : REOPEN_AFTER) }
       opened?.close()
       throw error
     }
@@ -282,50 +255,41 @@ class SqliteConnection {
     return this.#client
   }
 
-  #isReplaced(): boolean {
-    if (performance.now() < this.#lookAt) return false
+  #checkFile(client: SqliteClient): void {
+    if (performance.now() < this.#lookAt) return
     this.#lookAt = performance.now() + LOOK_EVERY
-    return identityOf(this.#options.url) !== this.#identity
+    if (identityOf(this.#options.url) === this.#identity) return
+    this.#drop(client)
+    throw replacedFile()
   }
 
-  #drop(failed: SqliteClient | undefined): void {
-    if (failed === undefined || this.#client !== failed) return
+  async #afterFailure(client: SqliteClient, failure: unknown): Promise<void> {
+    const isKept = await isGood(client, failure)
+    if (!isKept && performance.now() - this.#openedAt > REOPEN_AFTER) this.#drop(client)
+  }
+
+  #drop(client: SqliteClient | undefined): void {
+    if (client === undefined || this.#client !== client) return
     this.#client = undefined
-    failed.close()
+    client.close()
   }
 
-  // one promise for both kinds of failure, because further ones would take a part of a short look-up
-  #run<A>(used: SqliteClient, ask: SqliteQuestion<A>, otherwise: (failure: unknown) => Promise<A>): Promise<A> {
-    return ask(used).then(undefined, async (failure: unknown) => {
-      // an open file can be read without a write, but opening it writes the index of its log
-      const isKept = isBusy(failure) || (isWriteRefused(failure) && (await canRead(used)))
-      if (!isKept && performance.now() - this.#openedAt > reopenLimits.reopenAfterMs) this.#drop(used)
-      return otherwise(failure)
-    })
-  }
-}
-
-// `roundMs`: how long one wait checks whether the lock is gone
-const retryLimits = { giveUpAfterMs: 1500, roundMs: 100, leastPauseMs: 1, furtherPauseMs: 8 }
-
-// Asks a connection again while the file is locked. After 1.5 seconds it is an outage, and rejects with the failure. All callers share
-// one wait.
-const retrying = (connection: SqliteConnection) => {
   // Locks of SQLite are unfair: a process that asks seldom starves beside one that writes without a pause
-  const round = async (): Promise<void> => {
-    const until = performance.now() + retryLimits.roundMs
-    do await pause(retryLimits.leastPauseMs + Math.random() * retryLimits.furtherPauseMs)
-    while (performance.now() < until && (await connection.isLocked()))
+  async #whileLocked(): Promise<void> {
+    const until = performance.now() + WAIT_FOR
+    do await pause(1 + Math.random() * 8)
+    while (performance.now() < until && (await this.#isLocked()))
   }
-  const nextRound = singleFlight(round)
-  const retry = async <A>(ask: SqliteQuestion<A>, error: unknown, until: number): Promise<A> => {
-    if (!isPassing(error) || performance.now() > until) throw error
-    await nextRound()
-    return connection.use(ask, (next) => retry(ask, next, until))
+
+  /** Whether another connection holds the lock for writes now. */
+  async #isLocked(): Promise<boolean> {
+    try {
+      await this.#client?.executeMultiple('begin immediate; rollback')
+      return false
+    } catch (error) {
+      return isBusy(error)
+    }
   }
-  // a lock causes a failure immediately, so the time begins with the first one
-  return <A>(ask: SqliteQuestion<A>): Promise<A> =>
-    connection.use(ask, (error) => retry(ask, error, performance.now() + retryLimits.giveUpAfterMs))
 }
 
 // Hexadecimal digits, so that no quote or control character can end the literal
@@ -344,43 +308,4 @@ export const withValues = (sql: string, values: ReadonlyArray<SqlValue>): string
   const parts = sql.split('?')
   if (parts.length !== values.length + 1) throw new TypeError('there must be as many values as question marks')
   return parts.map((part, at) => (at === 0 ? part : literal(values[at - 1] ?? null) + part)).join('')
-}
-
-const changedBy = ({ rows }: SqliteRows): number => Number(rows[0]?.['changed'])
-
-/**
- * A file that is opened when it is first used. Several processes of one machine can share it. Every method rejects when the file
- * cannot be read or written, or stays locked.
- */
-export const sqliteFile = (
-  caller: string,
-  options: SqliteOptions,
-  { elsewhere, ...tables }: Tables & { readonly elsewhere: string },
-) => {
-  const given = checkOptions(caller, options, {
-    url: is.like(/^file:/, `must be "file:" and a path; ${elsewhere}`),
-    engine: sqliteEngine,
-  })
-  const connection = new SqliteConnection(given, tables)
-  const retry = retrying(connection)
-  const writing =
-    (sql: string, args: ReadonlyArray<SqlValue>) =>
-    async (client: SqliteClient): Promise<number> => {
-      // A prepared statement that meets a lock stays half run until it is garbage-collected, and until then nothing
-      // else is committed on its connection. A statement in a string that runs as a whole ends immediately. The second
-      // call follows the first in the queue of the only connection.
-      const [, counted] = await Promise.all([
-        client.executeMultiple(`begin immediate; ${withValues(sql, args)}; commit`),
-        client.execute('select changes() as changed'),
-      ])
-      return changedBy(counted)
-    }
-  return {
-    read: (sql: string, args: ReadonlyArray<SqlValue>) => retry((client) => client.execute({ sql, args: [...args] })),
-    /** Runs statements as one transaction; resolves to how many rows the last one changed. */
-    write: (sql: string, args: ReadonlyArray<SqlValue>) => retry(writing(sql, args)),
-    /** The same, but rejects immediately if the file is locked. */
-    tryWrite: (sql: string, args: ReadonlyArray<SqlValue>) => connection.use(writing(sql, args)),
-    close: (): void => connection.close(),
-  }
 }

@@ -1,12 +1,13 @@
 /** A store in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/stores`. */
 import { steadyClock } from '../core/data.js'
-import { declareFactory } from '../core/options.js'
-import { besideWrites, onConflict, sqlStore, withoutNul, type SqlStatements } from './sql.js'
-import { sqliteFile, type Closable, type SqliteOptions } from './sqlite.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory } from '../core/options.js'
+import { besideWrites, onConflict, sqlStore, statementsIn, withoutNul } from './sql.js'
+import { sqliteEngine, SqliteFile, type SqliteOptions } from './sqlite.js'
 import type { Store } from './Store.js'
 
 /** A store that can be closed. */
-export type SqliteStore = Store & Closable
+export type SqliteStore = Store & { readonly close: () => void }
 
 const tables = `
   create table if not exists auth_texts (id text primary key, text text, until integer not null) without rowid;
@@ -29,10 +30,7 @@ const few = [1, 2, 3].map((keys) =>
   ).join(' union all '),
 )
 
-const sqliteStatements: SqlStatements = {
-  ...onConflict({ texts: 'auth_texts', sets: 'auth_members', now: NOW, greatest: 'max' }),
-  few,
-}
+const statements = statementsIn({ now: NOW, conflicts: onConflict(NOW, 'max') })
 
 // Each deleted row is on another page, which is read and written on the event loop. A write adds at most one row, so deleting a few
 // keeps up
@@ -57,19 +55,25 @@ const prunings = [deletingFew('auth_texts', 'id'), deletingFew('auth_members', '
  * store.close()
  */
 export const sqliteStore = (options: SqliteOptions): SqliteStore => {
-  const file = sqliteFile('sqliteStore', options, {
-    tables,
-    check: tablesCheck,
-    elsewhere: 'several machines share postgresStore, mysqlStore or redisStore',
-  })
+  const checks = {
+    url: is.like(
+      /^file:/,
+      'must be "file:" and a path; several machines share postgresStore, mysqlStore or redisStore',
+    ),
+    engine: sqliteEngine,
+  }
+  const file = new SqliteFile(checkOptions('sqliteStore', options, checks), { create: tables, check: tablesCheck })
   const overBy = steadyClock()
   const store = sqlStore({
-    statements: sqliteStatements,
+    statements,
+    few,
     written: withoutNul('SQLite'),
-    read: async (sql, values) =>
-      (await file.read(sql.replaceAll(NOW, `?${values.length + 1}`), [...values, Date.now()])).rows,
+    read: async (sql, values) => {
+      const timed = { sql: sql.replaceAll(NOW, `?${values.length + 1}`), args: [...values, Date.now()] }
+      return (await file.ask((client) => client.execute(timed))).rows
+    },
     change: async (sql, values) => (await file.write(sql.replaceAll(NOW, String(Date.now())), values)) > 0,
-    prune: besideWrites(prunings, (sql) => file.tryWrite(sql, [overBy()]), FEW_ROWS),
+    prune: besideWrites(prunings, (sql) => file.write(sql, [overBy()], 0), FEW_ROWS),
   })
   return { ...store, close: () => file.close() }
 }

@@ -5,15 +5,6 @@ import { report, type StoreContent } from '../core/events.js'
 import { watchOutages, type Outages } from '../core/memory.js'
 import { failureWord } from './failures.js'
 
-/** Watches the outages of one store. It publishes one record when an outage begins, and one when it has ended. */
-const storeOutages = (
-  store: StoreContent,
-): Outages<{ readonly reason: 'failed'; readonly cause: string } | { readonly reason: 'silent' }> =>
-  watchOutages(
-    (begun) => report('store-outage')(() => ({ event: 'begun', store, ...begun })),
-    (durationMs) => report('store-outage')(() => ({ event: 'over', store, durationMs })),
-  )
-
 /** The store failed, or did not answer in time. */
 export class StoreUnavailable extends UnavailableError {
   override readonly name = 'StoreUnavailable'
@@ -27,11 +18,6 @@ const storeNames: Readonly<Record<StoreContent, string>> = {
   signals: 'the channel of signals',
 }
 
-const consequenceOf = (store: StoreContent): string =>
-  store === 'signals'
-    ? 'Other processes notice an end when the credential is used again or its time is over'
-    : 'Requests that need it are answered with 503'
-
 /** Asks a store. Rejects with `StoreUnavailable` if it fails, or after `timeout` milliseconds. */
 interface Timed {
   <A>(ask: () => Promise<A>): Promise<A>
@@ -42,7 +28,9 @@ interface Timed {
 // In milliseconds
 const WARN_EVERY = 60_000
 
-interface AskedStore extends Pick<ReturnType<typeof storeOutages>, 'ask' | 'answered' | 'failed'> {
+type Problem = { readonly reason: 'failed'; readonly cause: string } | { readonly reason: 'silent' }
+
+interface AskedStore extends Outages<Problem> {
   readonly store: StoreContent
   readonly timeout: number
   readonly warned: Set<string>
@@ -50,10 +38,13 @@ interface AskedStore extends Pick<ReturnType<typeof storeOutages>, 'ask' | 'answ
 }
 
 export const within = (store: StoreContent, timeout: number): Timed => {
-  const self: AskedStore = { ...storeOutages(store), store, timeout, warned: new Set(), warnedAt: -Infinity }
+  const outages = watchOutages<Problem>(
+    (begun) => report('store-outage')(() => ({ event: 'begun', store, ...begun })),
+    (durationMs) => report('store-outage')(() => ({ event: 'over', store, durationMs })),
+  )
+  const self: AskedStore = { ...outages, store, timeout, warned: new Set(), warnedAt: -Infinity }
   const about: Timed['about'] = (ask, one) => askAbout(self, ask, one)
-  const timed = <A>(ask: () => Promise<A>): Promise<A> => Promise.resolve(about(ask, undefined))
-  return Object.assign(timed, { about })
+  return Object.assign(<A>(ask: () => Promise<A>) => Promise.resolve(about(ask, undefined)), { about })
 }
 
 const askAbout = <A, B>(self: AskedStore, ask: (about: B) => A | Promise<A>, about: B): A | Promise<A> => {
@@ -83,7 +74,11 @@ const warnOfStore = (self: AskedStore, cause: string, problem: string): void => 
   if (self.warned.has(cause) || performance.now() - self.warnedAt < WARN_EVERY) return
   self.warned.add(cause)
   self.warnedAt = performance.now()
-  process.emitWarning(`${storeNames[self.store]} ${problem}. ${consequenceOf(self.store)}`, 'StoreWarning')
+  const consequence =
+    self.store === 'signals'
+      ? 'Other processes notice an end when the credential is used again or its time is over'
+      : 'Requests that need it are answered with 503'
+  process.emitWarning(`${storeNames[self.store]} ${problem}. ${consequence}`, 'StoreWarning')
 }
 
 const withinTimeout = <A>(self: AskedStore, question: number, answer: PromiseLike<A>): Promise<A> =>
