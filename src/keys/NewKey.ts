@@ -1,8 +1,7 @@
 /** A new key, as an application describes it, and how that is checked. */
 import * as is from '../core/checks.js'
-import { checkOptions, isScope, type Check, type Checks } from '../core/options.js'
-import type { KeyRecord } from './KeyRecord.js'
-import type { Owners } from './Owners.js'
+import { checkOptions, isScope, type Checks } from '../core/options.js'
+import { isKeepable, keepable, type Owners } from './Owners.js'
 
 /** A new key. */
 export interface NewKey<O = string> {
@@ -22,18 +21,6 @@ export interface AdoptedKey<O = string> extends NewKey<O> {
   readonly createdAt?: Date | undefined
   /** Its last four characters, if they are known. */
   readonly last4?: string | undefined
-}
-
-// Databases cut a string at NUL, and replace a lone surrogate. Then two owners could become one
-const isKeepable = (u: unknown): u is string => typeof u === 'string' && !u.includes('\0') && u.isWellFormed()
-
-const keepable: Check = is.that(isKeepable, 'must be a string of well-formed Unicode without NUL')
-
-const ownerText = async (where: string, owners: Owners, owner: unknown): Promise<string> => {
-  const text = await owners.encode(where, owner)
-  keepable(where, text)
-  if (text === '') throw new TypeError(`${where} must not be empty`)
-  return text
 }
 
 const date = is.that((value) => value instanceof Date && Number.isFinite(value.getTime()), 'must be a valid Date')
@@ -59,39 +46,28 @@ const adoptedKeyChecks: Checks<AdoptedKey<unknown>> = {
   last4: is.maybe(lastFour),
 }
 
-type DescribedKey = Pick<KeyRecord, 'owner' | 'name' | 'scopes' | 'expiresAt' | 'createdAt'>
-
-const describedKey = async (
-  where: string,
-  owners: Owners,
-  { owner, name = '', scopes = [], expiresAt }: NewKey<unknown>,
-  createdAt: number,
-): Promise<DescribedKey> => ({
-  owner: await ownerText(`${where}({ owner })`, owners, owner),
-  name,
-  scopes: Object.freeze([...scopes]),
-  createdAt,
-  ...(expiresAt !== undefined && { expiresAt: expiresAt.getTime() }),
-})
-
 /** What a record has of a new key. Rejects with a TypeError for what cannot be kept. */
-const newRecord = async (owners: Owners, given: NewKey<unknown>): Promise<DescribedKey> => {
-  const checked = checkOptions('keys.issue', given, newKeyChecks)
-  const createdAt = Date.now()
-  const made = await describedKey('keys.issue', owners, checked, createdAt)
-  if ((made.expiresAt ?? Infinity) > createdAt) return made
+export const newRecord = async (owners: Owners, given: NewKey<unknown>) => {
+  const made = await describedKey(owners, 'keys.issue', checkOptions('keys.issue', given, newKeyChecks))
+  if (made.expiresAt === undefined || made.expiresAt > made.createdAt) return made
   throw new TypeError('keys.issue({ expiresAt }) must not be in the past')
 }
 
 /** What a record has of an adopted key. Rejects with a TypeError for what cannot be kept. */
-const adoptedRecord = async (owners: Owners, given: AdoptedKey<unknown>) => {
-  const { createdAt, last4, ...checked } = checkOptions('keys.adopt(digest, options)', given, adoptedKeyChecks)
-  const made = await describedKey('keys.adopt(digest, ...)', owners, checked, createdAt?.getTime() ?? Date.now())
-  return { ...made, ...(last4 !== undefined && { last4 }) }
+export const adoptedRecord = async (owners: Owners, given: AdoptedKey<unknown>) => {
+  const checked = checkOptions('keys.adopt(digest, options)', given, adoptedKeyChecks)
+  return describedKey(owners, 'keys.adopt(digest, ...)', checked)
 }
 
-export const newKeys = (owners: Owners) => ({
-  issued: (given: NewKey<unknown>) => newRecord(owners, given),
-  adopted: (given: AdoptedKey<unknown>) => adoptedRecord(owners, given),
-  ownerText: (where: string, owner: unknown) => ownerText(where, owners, owner),
+const describedKey = async (
+  owners: Owners,
+  where: string,
+  { owner, name = '', scopes = [], expiresAt, createdAt = new Date(), last4 }: AdoptedKey<unknown>,
+) => ({
+  owner: await owners.encode(`${where}({ owner })`, owner),
+  name,
+  scopes: Object.freeze([...scopes]),
+  createdAt: createdAt.getTime(),
+  ...(expiresAt !== undefined && { expiresAt: expiresAt.getTime() }),
+  ...(last4 !== undefined && { last4 }),
 })

@@ -9,13 +9,21 @@ import { identity } from 'fp-ts/lib/function.js'
 import * as t from 'io-ts'
 import { decoderOf, isStandard, standardOf, type StandardSchema } from '../core/Schema.js'
 import type { Decoded } from '../core/Result.js'
+import * as is from '../core/checks.js'
 import type { Check } from '../core/options.js'
 
-/** How owners become strings, and strings owners. Both are async if the schema is, and throw for what it refuses. */
+/** How owners become strings, and strings owners. */
 export interface Owners {
-  readonly encode: (where: string, owner: unknown) => string | Promise<string>
+  /** Rejects with a TypeError for what the schema refuses, and for what cannot be kept. */
+  readonly encode: (where: string, owner: unknown) => Promise<string>
+  /** Async if the schema is. Throws for what it refuses. */
   readonly decode: (text: string) => unknown
 }
+
+// Databases cut a string at NUL, and replace a lone surrogate. Then two owners could become one
+export const isKeepable = (u: unknown): u is string => typeof u === 'string' && !u.includes('\0') && u.isWellFormed()
+
+export const keepable = is.that(isKeepable, 'must be a string of well-formed Unicode without NUL')
 
 // Standard JSON Schema says what a schema returns; a schema without it is checked with each owner
 const isOfOthers = (standard: object): boolean => {
@@ -40,13 +48,28 @@ export const ownerSchema: Check = (where, value) => {
 }
 
 /** The owners of a codec or a schema; without one, they are strings. */
-export const ownersOf = (owner: t.Type<unknown, string, unknown> | StandardSchema | undefined): Owners =>
-  owner === undefined ? stringOwners : isStandard(owner) ? ofSchema(owner) : ofCodec(owner)
+export const ownersOf = (owner: t.Type<unknown, string, unknown> | StandardSchema | undefined): Owners => {
+  const { encode, decode } = owner === undefined ? stringOwners : isStandard(owner) ? ofSchema(owner) : ofCodec(owner)
+  return {
+    encode: async (where, given) => {
+      const text = await encode(where, given)
+      keepable(where, text)
+      if (text === '') throw new TypeError(`${where} must not be empty`)
+      return text
+    },
+    decode,
+  }
+}
+
+/** As the schema has them. */
+interface Written extends Pick<Owners, 'decode'> {
+  readonly encode: (where: string, owner: unknown) => string | Promise<string>
+}
 
 const refusedAt = (where: string): TypeError => new TypeError(`${where} is refused by the schema of apiKeys({ owner })`)
 
 // A record's owner is a string already
-const stringOwners: Owners = {
+const stringOwners: Written = {
   encode: (where, owner) => {
     if (typeof owner === 'string') return owner
     throw refusedAt(where)
@@ -56,7 +79,7 @@ const stringOwners: Owners = {
 
 const stored = 'apiKeys({ owner }): the owner of a stored key'
 
-const ofCodec = (codec: t.Type<unknown, string, unknown>): Owners => {
+const ofCodec = (codec: t.Type<unknown, string, unknown>): Written => {
   const decode = decoderOf('apiKeys({ owner })', codec)
   const accepted = (decoded: Decoded): unknown => {
     if (E.isRight(decoded)) return decoded.right
@@ -74,7 +97,7 @@ const ofCodec = (codec: t.Type<unknown, string, unknown>): Owners => {
   }
 }
 
-const ofSchema = (schema: StandardSchema): Owners => {
+const ofSchema = (schema: StandardSchema): Written => {
   const decode = decoderOf('apiKeys({ owner })', schema)
   const unchanged = (where: string, owner: unknown): string | Promise<string> => {
     if (typeof owner !== 'string') throw refusedAt(where)

@@ -32,8 +32,8 @@ import { storeLike, timedStore, type Store } from '../stores/Store.js'
 import { StoreUnavailable } from '../stores/within.js'
 import { apiKeyOf, keyName, type ApiKey, type FoundKey, type KeyRecord } from './KeyRecord.js'
 import { isPrefix, keyForm } from './form.js'
-import { keysIn, KeySource, type KeysInStore, type Sought } from './keysInStore.js'
-import { newKeys, type AdoptedKey, type NewKey } from './NewKey.js'
+import { KeysInStore, KeySource, rotated, type Sought } from './keysInStore.js'
+import { adoptedRecord, newRecord, type AdoptedKey, type NewKey } from './NewKey.js'
 import { ownersOf, ownerSchema, type Owners } from './Owners.js'
 
 const DAY = 86_400_000
@@ -190,7 +190,7 @@ const madeEvent = (event: 'issued' | 'adopted', { id, owner, scopes, expiresAt }
 export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
   const given = checkOptions('apiKeys', options, checks)
   const { prefix, adopted, pepper: peppers = [], touch: interval = 60_000, timeout = 2000 } = given
-  const inStore = keysIn(prefix, timedStore('api-keys', given.store, timeout), interval)
+  const inStore = new KeysInStore(prefix, timedStore('api-keys', given.store, timeout), interval)
   const self: Self = {
     prefix,
     inStore,
@@ -238,9 +238,6 @@ interface Self {
 
 const KNOWN = 1000
 
-const isFormOfAdopted = ({ adopted }: Self, key: string): boolean =>
-  adopted !== undefined && key.length <= MAX_LENGTH && adopted.test(key)
-
 const authenticate = (self: Self, request: Request, key: string): Evaluation<ApiKey<unknown>> => {
   const sought = typeof key === 'string' ? soughtFor(self, key) : undefined
   if (sought === undefined) return noKey
@@ -258,9 +255,9 @@ const authenticate = (self: Self, request: Request, key: string): Evaluation<Api
 
 /** Where a key may be; `undefined` for a string that can be no key. */
 const soughtFor = (self: Self, key: string): Sought | undefined => {
-  const { form } = self
+  const { form, adopted } = self
   const isOwn = form.isKey(key)
-  const isAdopted = isFormOfAdopted(self, key)
+  const isAdopted = adopted !== undefined && key.length <= MAX_LENGTH && adopted.test(key)
   if (!isOwn && !isAdopted) return undefined
   const sha256 = form.sha256Of(key)
   return self.known.get(sha256) ?? newSought(self, key, sha256, isOwn, isAdopted)
@@ -270,13 +267,8 @@ const newSought = (self: Self, key: string, sha256: string, isOwn: boolean, isAd
   const { form, prefix } = self
   const digests = form.digestsOf(sha256)
   const own = isOwn ? [keyName(prefix, form.idIn(key))] : []
-  return {
-    names: isAdopted ? [...own, ...adoptedNames(self, digests)] : own,
-    digests,
-    sha256,
-    isKnown: false,
-    last: undefined,
-  }
+  const names = isAdopted ? [...own, ...adoptedNames(self, digests)] : own
+  return { names, digests, sha256, isKnown: false, last: undefined }
 }
 
 const adoptedNames = ({ form, prefix }: Self, digests: ReadonlyArray<string>): ReadonlyArray<string> =>
@@ -325,7 +317,7 @@ const IDS = 5
 
 const issue = async (self: Self, given: NewKey<unknown>): Promise<IssuedKey> => {
   const { inStore, prefix, form } = self
-  const made = await newKeys(self.owners).issued(given)
+  const made = await newRecord(self.owners, given)
   for (let tries = 0; tries < IDS; tries++) {
     const id = form.newId()
     const key = form.make(id)
@@ -347,11 +339,11 @@ const rotate = async (self: Self, id: string, given: { readonly overlap: number 
   // back
   const until = overlap === 0 ? 1 : at + overlap
   let key = ''
-  const make = (of: string) => {
-    key = form.make(of)
-    return { digest: form.digestsOf(form.sha256Of(key))[0], prefix, last4: key.slice(-4), at, until }
+  const change = (record: KeyRecord) => {
+    key = form.make(record.id)
+    return rotated(record, { digest: form.digestsOf(form.sha256Of(key))[0], prefix, last4: key.slice(-4), at, until })
   }
-  if ((await inStore.rotate(id, make)) === undefined) {
+  if ((await inStore.update(id, change)) === undefined) {
     throw new NoLiveKey('keys.rotate(id): there is no such key, or it is revoked or expired; issue another')
   }
   report('api-key')(() => ({ event: 'rotated', id, overlapMs: overlap }))
@@ -373,7 +365,7 @@ const revoke = async (self: Self, id: string): Promise<boolean> => {
 }
 
 const list = async (self: Self, owner: unknown): Promise<ReadonlyArray<ApiKey<unknown>>> => {
-  const records = await self.inStore.listOf(await newKeys(self.owners).ownerText('keys.list(owner)', owner))
+  const records = await self.inStore.listOf(await self.owners.encode('keys.list(owner)', owner))
   return Promise.all(records.toSorted((a, b) => a.createdAt - b.createdAt).map(async (record) => seen(self, record)))
 }
 
@@ -383,7 +375,7 @@ const adopt = async (self: Self, keyDigest: string, given: AdoptedKey<unknown>):
       'keys.adopt(digest, key): digest must be the SHA-256 of the whole key, in 64 hexadecimal digits',
     )
   }
-  const made = await newKeys(self.owners).adopted(given)
+  const made = await adoptedRecord(self.owners, given)
   const [newest, ...older] = self.form.digestsOf(keyDigest.toLowerCase())
   if (older.length > 0 && (await self.inStore.exists(adoptedNames(self, older)))) throw isThere()
   const record = { ...made, id: self.form.adoptedId(newest), secrets: [{ digest: newest }] }
@@ -392,7 +384,6 @@ const adopt = async (self: Self, keyDigest: string, given: AdoptedKey<unknown>):
   return { id: record.id }
 }
 
-// The decision for which a key is looked up, if a guard asks
 // The key lets in, and the hook that has asked for it may make another principal of it
 const letIn = <K>(attempt: Asking, asked: number | undefined, source: KeySource, key: K): E.Right<K> =>
   tellHook(attempt, asked, accept(key, restsOn(source)))

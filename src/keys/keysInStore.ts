@@ -13,11 +13,6 @@ import type { Store } from '../stores/Store.js'
 import { StoreUnavailable } from '../stores/within.js'
 import { keyName, keyRecordIn, type FoundKey, type KeyRecord } from './KeyRecord.js'
 
-interface KeyStore {
-  readonly prefix: string
-  readonly store: Store
-}
-
 /** Where a key may be: under these names, with one of these digests. */
 export interface Sought {
   readonly names: ReadonlyArray<string>
@@ -29,59 +24,90 @@ export interface Sought {
   last: FoundKey | undefined
 }
 
-export interface KeysInStore {
-  /** Finds a key, expired or not, in one question. A store in memory answers without a promise. */
-  readonly find: (sought: Sought) => FoundKey | undefined | Promise<FoundKey | undefined>
-  /** Whether there is a key under one of these names. */
-  readonly exists: (names: ReadonlyArray<string>) => Promise<boolean>
-  /** Adds a key; `false` if its id exists. */
-  readonly insert: (record: KeyRecord) => Promise<boolean>
-  /** Changes a key. Resolves to its new record; to `undefined` if there is none, or if `change` returns none. */
-  readonly update: (id: string, change: (record: KeyRecord) => KeyRecord | undefined) => Promise<KeyRecord | undefined>
-  /**
-   * Gives a key a new secret. Resolves to its new record; to `undefined` if there is none, or if it is revoked or expired. Older secrets that
-   * have stopped are dropped.
-   */
-  readonly rotate: (id: string, make: (id: string) => Rotation) => Promise<KeyRecord | undefined>
-  /** Notes when a key was last used, at most once in an interval. Nothing waits for it. */
-  readonly touch: (found: FoundKey, at: number) => void
-  /** The records of an owner, in any order. */
-  readonly listOf: (owner: string) => Promise<ReadonlyArray<KeyRecord>>
-}
-
 // So many others would have to change one key at once
 const CHANGE_TRIES = 100
 
 // A key outlives its end in the list of its owner
 const FOREVER = Infinity
 
+// A process that sees more keys than these in an interval may write a use twice
+const MAX_TOUCHED = 10_000
+
 /** The keys of one prefix in a store that has its time limit. */
-export const keysIn = (prefix: string, store: Store, interval: number | false): KeysInStore => {
-  const self: KeyStore = { prefix, store }
-  return {
-    find: (sought) => findKey(self, sought),
-    exists: (names) => exists(self, names),
-    insert: (record) => insertKey(self, record),
-    update: (id, change) => changeKey(self, id, change),
-    rotate: (id, make) => changeKey(self, id, (record) => rotated(record, make(record.id))),
-    touch: touching(interval, (found, at) => touch(self, found, at)),
-    listOf: (owner) => keysOfOwner(self, owner),
+export class KeysInStore {
+  readonly #prefix: string
+  readonly #store: Store
+  /** The shortest time between two notes of a use; `false`: none is noted. */
+  readonly #interval: number | false
+  // needed because requests at the same time all find the same record
+  readonly #touched = memory<number>({ size: MAX_TOUCHED, maxAge: Infinity, dropsFirst: 'oldest' })
+
+  constructor(prefix: string, store: Store, interval: number | false) {
+    this.#prefix = prefix
+    this.#store = store
+    this.#interval = interval
+  }
+
+  /** Finds a key, expired or not, in one question. A store in memory answers without a promise. */
+  find(sought: Sought): FoundKey | undefined | Promise<FoundKey | undefined> {
+    const texts = this.#store.get(sought.names)
+    return texts instanceof Promise ? texts.then((late) => foundIn(sought, late)) : foundIn(sought, texts)
+  }
+
+  /** Whether there is a key under one of these names. */
+  async exists(names: ReadonlyArray<string>): Promise<boolean> {
+    return (await this.#store.get(names)).some((text) => text !== undefined)
+  }
+
+  /** Adds a key; `false` if its id exists. */
+  async insert(record: KeyRecord): Promise<boolean> {
+    const name = keyName(this.#prefix, record.id)
+    await this.#store.add(this.#ownerName(record.owner), name, FOREVER)
+    return this.#store.insert(name, JSON.stringify(record), FOREVER)
+  }
+
+  /** Changes a key. Resolves to its new record; to `undefined` if there is none, or if `change` returns none. */
+  async update(id: string, change: (record: KeyRecord) => KeyRecord | undefined): Promise<KeyRecord | undefined> {
+    const name = keyName(this.#prefix, id)
+    for (let tries = 0; tries < CHANGE_TRIES; tries++) {
+      const [text] = await this.#store.get([name])
+      if (text === undefined) return undefined
+      const record = keyRecordIn(text)
+      if (record.id !== id) throw new StoreUnavailable('the store of API keys answered with another key')
+      const next = change(record)
+      if (next === undefined || next === record) return next
+      if (await this.#store.update(name, JSON.stringify(next), FOREVER, text)) return next
+    }
+    throw new StoreUnavailable('the store of API keys was changed by others again and again')
+  }
+
+  /** Notes when a key was last used. Nothing waits for it, and its failure is ignored: the next interval tries again. */
+  touch({ name, record, text }: FoundKey, at: number): void {
+    const { id, lastUsedAt = -Infinity } = record
+    const interval = this.#interval
+    if (interval === false || at - lastUsedAt < interval || at - (this.#touched.get(id) ?? -Infinity) < interval) return
+    this.#touched.set(id, fromNow(at))
+    this.#store.update(name, JSON.stringify({ ...record, lastUsedAt: at }), FOREVER, text).catch(() => {})
+  }
+
+  /** The records of an owner, in any order. */
+  async listOf(owner: string): Promise<ReadonlyArray<KeyRecord>> {
+    const names = await this.#store.members(this.#ownerName(owner))
+    if (names.length === 0) return []
+    // a name without a record is of a key that was never made
+    return (await this.#store.get(names))
+      .flatMap((text) => (text === undefined ? [] : [keyRecordIn(text)]))
+      .filter((record) => record.owner === owner)
+  }
+
+  #ownerName(owner: string): string {
+    return `koa-with-auth/api-keys-of/${digest(JSON.stringify([this.#prefix, owner]))}`
   }
 }
-
-const ownerName = (prefix: string, owner: string): string =>
-  `koa-with-auth/api-keys-of/${digest(JSON.stringify([prefix, owner]))}`
-
-const recordText = (record: KeyRecord): string => JSON.stringify(record)
 
 // Digests are compared as MACs are: everybody knows how long they are
 const secretWith = (record: KeyRecord, digests: ReadonlyArray<string>) =>
   record.secrets.find((secret) => digests.some((one) => isMac(secret.digest, one)))
-
-const findKey = ({ store }: KeyStore, sought: Sought): FoundKey | undefined | Promise<FoundKey | undefined> => {
-  const texts = store.get(sought.names)
-  return texts instanceof Promise ? texts.then((late) => foundIn(sought, late)) : foundIn(sought, texts)
-}
 
 const foundIn = (sought: Sought, texts: ReadonlyArray<string | undefined>): FoundKey | undefined => {
   for (let at = 0; at < texts.length; at++) {
@@ -99,50 +125,7 @@ const foundIn = (sought: Sought, texts: ReadonlyArray<string | undefined>): Foun
   return undefined
 }
 
-const exists = async ({ store }: KeyStore, names: ReadonlyArray<string>): Promise<boolean> =>
-  (await store.get(names)).some((text) => text !== undefined)
-
-const insertKey = async ({ prefix, store }: KeyStore, record: KeyRecord): Promise<boolean> => {
-  const name = keyName(prefix, record.id)
-  await store.add(ownerName(prefix, record.owner), name, FOREVER)
-  return store.insert(name, recordText(record), FOREVER)
-}
-
-const changeKey = async (
-  { prefix, store }: KeyStore,
-  id: string,
-  change: (record: KeyRecord) => KeyRecord | undefined,
-): Promise<KeyRecord | undefined> => {
-  const name = keyName(prefix, id)
-  for (let tries = 0; tries < CHANGE_TRIES; tries++) {
-    const [text] = await store.get([name])
-    if (text === undefined) return undefined
-    const record = keyRecordIn(text)
-    if (record.id !== id) throw new StoreUnavailable('the store of API keys answered with another key')
-    const next = change(record)
-    if (next === undefined || next === record) return next
-    if (await store.update(name, recordText(next), FOREVER, text)) return next
-  }
-  throw new StoreUnavailable('the store of API keys was changed by others again and again')
-}
-
-const touch = ({ store }: KeyStore, { name, record, text }: FoundKey, at: number): Promise<boolean> =>
-  store.update(name, recordText({ ...record, lastUsedAt: at }), FOREVER, text)
-
-const keysOfOwner = async ({ prefix, store }: KeyStore, owner: string): Promise<ReadonlyArray<KeyRecord>> => {
-  const names = await store.members(ownerName(prefix, owner))
-  if (names.length === 0) return []
-  // a name without a record is of a key that was never made
-  return (await store.get(names))
-    .flatMap((text) => (text === undefined ? [] : [keyRecordIn(text)]))
-    .filter((record) => record.owner === owner)
-}
-
-// --- changes
-
-const isLive = ({ revokedAt, expiresAt = Infinity }: KeyRecord, at: number): boolean =>
-  revokedAt === undefined && expiresAt > at
-
+/** What a rotation makes of a record. */
 interface Rotation {
   readonly digest: string
   readonly prefix: string
@@ -153,31 +136,13 @@ interface Rotation {
 }
 
 /** The record with a new secret; `undefined` if the key is revoked or expired. Older secrets that have stopped are dropped. */
-const rotated = (record: KeyRecord, { digest: added, prefix, last4, at, until }: Rotation) => {
-  if (!isLive(record, at)) return undefined
+export const rotated = (record: KeyRecord, { digest: added, prefix, last4, at, until }: Rotation) => {
+  if (record.revokedAt !== undefined || (record.expiresAt ?? Infinity) <= at) return undefined
   const older = record.secrets.flatMap((secret) => {
     const own = secret.until ?? Infinity
     return own <= at ? [] : [{ digest: secret.digest, until: Math.min(own, until) }]
   })
   return { ...record, prefix, last4, rotatedAt: at, secrets: [...older, { digest: added }] }
-}
-
-// --- the last use
-
-// A process that sees more keys than these in an interval may write a use twice
-const MAX_TOUCHED = 10_000
-
-// Notes uses at a time. It calls `write` at most once in an interval for each key, and ignores its failure: the next interval tries again.
-// No request waits for it.
-const touching = (interval: number | false, write: (found: FoundKey, at: number) => Promise<unknown>) => {
-  // needed because requests at the same time all find the same record
-  const written = memory<number>({ size: MAX_TOUCHED, maxAge: Infinity, dropsFirst: 'oldest' })
-  return (found: FoundKey, at: number): void => {
-    const { id, lastUsedAt = -Infinity } = found.record
-    if (interval === false || at - lastUsedAt < interval || at - (written.get(id) ?? -Infinity) < interval) return
-    written.set(id, fromNow(at))
-    write(found, at).catch(() => {})
-  }
 }
 
 // --- the end of a key, for what is still running: it expires, it is revoked, or a rotation ends its secret
