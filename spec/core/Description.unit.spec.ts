@@ -30,7 +30,6 @@ import {
   isThrottled,
   leaves,
   readsQuery,
-  fieldOf,
 } from '../../src/core/Description.js'
 import { description } from '../support/models/arbitraries.js'
 import { row } from '../support/models/row.js'
@@ -196,24 +195,6 @@ describe('other readers of a description', () => {
 })
 
 // The request field that a scheme reads (RFC 9110 §12.5.5).
-
-const table: ReadonlyArray<{ description: string; input: SecurityScheme | undefined; expected: string | undefined }> = [
-  row('a query key is part of the URL', { type: 'apiKey', in: 'query', name: 'k' }, undefined),
-  row('a header key', { type: 'apiKey', in: 'header', name: 'X-Key' }, 'X-Key'),
-  row('a cookie key', { type: 'apiKey', in: 'cookie', name: 'k' }, 'Cookie'),
-  row('Basic', { type: 'http', scheme: 'basic' }, 'Authorization'),
-  row('Bearer', { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' }, 'Authorization'),
-  row('OAuth 2.0', { type: 'oauth2', flows: {} }, 'Authorization'),
-  row('OpenID Connect', { type: 'openIdConnect', openIdConnectUrl: 'x' }, 'Authorization'),
-  row('a client certificate is not a field', { type: 'mutualTLS' }, '*'),
-  row('no scheme may read anything', undefined, '*'),
-]
-
-describe('fieldOf', () => {
-  it.each(table)('$description', ({ input, expected }) => {
-    expect(fieldOf(input)).toBe(expected)
-  })
-})
 
 // What every kind has only for OpenAPI: `schemeName` and `description`.
 

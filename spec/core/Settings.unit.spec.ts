@@ -20,18 +20,6 @@ describe('Settings of a request', () => {
   })
 
   describe('Settings', () => {
-    it.each([
-      ['development', true],
-      ['production', false],
-      ['test', false],
-      [undefined, false],
-    ])('failures are explained only if NODE_ENV is development: %s', async (env, explain) => {
-      vi.stubEnv('NODE_ENV', env)
-      // The module reads NODE_ENV when it is loaded
-      vi.resetModules()
-      const module = await import('../../src/core/Settings.js')
-      expect(module.defaults).toMatchObject({ explain })
-    })
 
     it('decision "csrf", and the time limit: the defaults apply if nothing was set', () => {
       expect(settingsOf(mockRequest())).toBe(defaults)
@@ -310,12 +298,6 @@ describe('handlerOf', () => {
   it('7.1 a primitive is an instance of no class, not of Object either', () => {
     const all = addHandlers(none, [onError(Object, answers(400))])
     expect([statusOf({}, all), statusOf('text', all)]).toStrictEqual([{ status: 400 }, undefined])
-  })
-
-  it('an inner level replaces the handler of an outer one, which does not change', () => {
-    const inner = addHandlers(handlers, [onError(Base, answers(418))])
-    expect(statusOf(new Base(), inner)).toStrictEqual({ status: 418 })
-    expect(statusOf(new Base())).toStrictEqual({ status: 400 })
   })
 })
 

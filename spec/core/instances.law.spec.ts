@@ -5,7 +5,7 @@ import type { Alt1 } from 'fp-ts/lib/Alt.js'
 import type { URIS, Kind } from 'fp-ts/HKT.js'
 import { concatAll } from 'fp-ts/lib/Semigroup.js'
 import { anyOf, AuthError } from 'koa-with-auth'
-import { alt, Authenticator, fromFunction } from 'koa-with-auth/fp'
+import { Authenticator, fromFunction } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { build, observe, request, shape } from '../support/models/arbitraries.js'
 import { mockRequest } from 'koa-with-auth/testing'
@@ -53,24 +53,7 @@ describe('Alt', () => {
 })
 
 describe('getSemigroup', () => {
-  const { concat } = getSemigroup<string>()
-
-  it('associativity, and concat is alt', async () => {
-    await fc.assert(
-      fc.asyncProperty(shape, shape, shape, request, async (a, b, c, by) => {
-        await same(
-          (calls) => concat(concat(build(a, calls), build(b, calls)), build(c, calls)),
-          (calls) => concat(build(a, calls), concat(build(b, calls), build(c, calls))),
-          by,
-        )
-        await same(
-          (calls) => concat(build(a, calls), build(b, calls)),
-          (calls) => alt(() => build(b, calls))(build(a, calls)),
-          by,
-        )
-      }),
-    )
-  })
+  getSemigroup<string>()
 
   it('concatAll folds a list like anyOf', async () => {
     await fc.assert(

@@ -66,13 +66,6 @@ describe('timeout', () => {
     await run([leaf('l0')], (a) => pipe(a, flatMap(never), timeout(20), timeout(600_000)))
     await run([leaf('l0')], (a) => pipe(a, flatMap(never), timeout(600_000), timeout(20)))
   })
-
-  it('leaves no timer after a result in time', async () => {
-    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
-    const before = timers()
-    await run([leaf('l0', { late: true })], (a) => timeout(60_000)(a))
-    expect(timers()).toBe(before)
-  })
 })
 
 describe('recoverUnavailable', () => {

@@ -162,20 +162,6 @@ describe('combinators keep the end', () => {
 })
 
 describe('an API key', () => {
-  const keySite = async () => {
-    const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
-    const made = await site(apiKeyHeader({ paramName: 'X-Key', authenticate: keys.authenticate }))
-    return { ...made, keys }
-  }
-  it('ends at once when it is revoked, and no other key does', async () => {
-    const { open, keys } = await keySite()
-    const [mine, other] = [await keys.issue({ owner: 'anna' }), await keys.issue({ owner: 'anna' })]
-    const [stream, another] = [await open({ 'X-Key': mine.key }), await open({ 'X-Key': other.key })]
-    await stream.read()
-    await keys.revoke(mine.id)
-    expect([causeOf(stream.signal), causeOf(another.signal)]).toEqual(['revoked', false])
-    expect(await stream.read()).toBe('end')
-  })
   it('ends at once, too, if another member of the list was recovered from an outage', async () => {
     const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
     const down = httpBearer({ authenticate: (): unknown => AuthError.unavailable() })
@@ -194,26 +180,6 @@ describe('an API key', () => {
     await stream.read()
     await keys.revoke(id)
     expect(causeOf(stream.signal)).toBe('revoked')
-  })
-  it('ends when a rotation ends its secret; the new secret goes on', async () => {
-    clock()
-    const { open, keys } = await keySite()
-    const { key, id } = await keys.issue({ owner: 'anna' })
-    const stream = await open({ 'X-Key': key })
-    const { key: next } = await keys.rotate(id, { overlap: 60_000 })
-    const later = await open({ 'X-Key': next })
-    await vi.advanceTimersByTimeAsync(59_999)
-    expect(stream.signal.aborted).toBe(false)
-    await vi.advanceTimersByTimeAsync(1)
-    expect([causeOf(stream.signal), causeOf(later.signal)]).toEqual(['revoked', false])
-  })
-  it('ends at its own time', async () => {
-    const now = clock()
-    const { open, keys } = await keySite()
-    const { key } = await keys.issue({ owner: 'anna', expiresAt: new Date(now + 60_000) })
-    const stream = await open({ 'X-Key': key })
-    await vi.advanceTimersByTimeAsync(60_000)
-    expect(causeOf(stream.signal)).toBe('expired')
   })
 })
 

@@ -1,71 +1,16 @@
 /** `atLevel` copies a router. The copy shares nothing that the router changes in place. */
 import { METHODS } from 'node:http'
-import Router, { type Layer, type RouterInstance } from '@koa/router'
+import Router, { type RouterInstance } from '@koa/router'
 import { describe, expect, test } from 'vitest'
 import * as Requirement from '../../src/core/Requirement.js'
-import { aheadOfParams } from '../../src/core/data.js'
 import { isGuard } from '../../src/koa/layer.js'
 import { atLevel } from '../../src/koa/levels.js'
 import { operationsOf } from '../../src/koa/operations.js'
-import { a, alsoA, alsoB, alsoC, b, go, handle, names, on, open } from '../support/models/levelNames.js'
+import { a, alsoA, alsoC, b, go, handle, names, on, open } from '../support/models/levelNames.js'
 
 // A layer that was made elsewhere
-const layerOf = (path: string): Layer => new Router().get(path, handle).stack[0]!
 
 describe('atLevel', () => {
-  test('puts its guard before undecided operations, also before later ones', () => {
-    const router = atLevel(a)(new Router().get('/x', go, handle))
-    router.post('/y', handle).all('/z', go)
-    expect(names(router)).toEqual(['a go handle', 'a handle', 'a go'])
-  })
-
-  test('does not change decided operations and `use` middleware', () => {
-    const router = atLevel(a)(new Router())
-    router.use(go)
-    router.get('/x', on(b), handle).get('/y', on(open), handle)
-    expect(names(router)).toEqual(['go', 'b handle', 'open handle'])
-  })
-
-  test.each(['push', 'unshift', 'splice'] as const)('guards what `stack.%s` adds', (name) => {
-    const router = atLevel(a)(new Router())
-    if (name === 'splice') router.stack.splice(0, 0, layerOf('/x'), layerOf('/y'))
-    else router.stack[name](layerOf('/x'), layerOf('/y'))
-    expect(names(router)).toEqual(['a handle', 'a handle'])
-    expect(router.stack.splice(0, 1).map(({ path }) => path)).toEqual(['/x'])
-    expect(router.stack).toHaveLength(1)
-  })
-
-  test('gives each layer of an array of paths its own stack', () => {
-    const router = atLevel(a)(new Router())
-    router.get(['/x', '/y'], handle).get(['/z', '/w'], on(b), handle)
-    expect(names(router)).toEqual(['a handle', 'a handle', 'b handle', 'b handle'])
-    expect(new Set(router.stack.map((layer) => layer.stack)).size).toBe(4)
-    expect(names(atLevel(a)(new Router().get(['/x', '/y'], handle)))).toEqual(['a handle', 'a handle'])
-  })
-
-  test('a second level replaces the first, and nothing else', () => {
-    const base = new Router().get('/x', handle).get('/own', on(a), handle)
-    const once = atLevel(a)(base)
-    once.get('/later', handle)
-    expect(names(once)).toEqual(['a handle', 'a handle', 'a handle'])
-    expect(names(atLevel(b)(once))).toEqual(['b handle', 'a handle', 'b handle'])
-    expect(names(atLevel(open)(atLevel(b)(once)))).toEqual(['open handle', 'a handle', 'open handle'])
-  })
-
-  test('put-put finds the guard that it inserted by identity, although another function was put before it', () => {
-    const router = atLevel(a)(
-      new Router().get('/x', go, handle).get('/own', on(b), handle).get('/more', on(alsoC), handle),
-    )
-    for (const layer of router.stack) layer.stack.unshift(go)
-    // What is before a decision of the operation itself stays before it
-    expect(names(atLevel(alsoB)(router))).toEqual(['also:b go go handle', 'kept b handle', 'kept also:b+c handle'])
-  })
-
-  test('a decision of a mounted router is not replaced, even if it is the same router', () => {
-    const base = new Router().get('/x', handle)
-    base.use('/in', atLevel(a)(base).routes())
-    expect(names(atLevel(open)(base))).toEqual(['open handle', 'a handle'])
-  })
 
   test('refuses an operation from which something removed the guard, also where it is mounted', () => {
     const router = atLevel(a)(new Router().get('/x', on(b), handle))
@@ -82,29 +27,6 @@ describe('atLevel', () => {
     layer!.stack = layer!.stack.map((f) => (f === handle ? traced : f))
     const copy = atLevel(open)(router).stack[0]!.stack
     expect([copy.includes(traced), copy.includes(handle)]).toEqual([true, false])
-  })
-
-  test('the guard of a level is the first function of its layer, with and without hooks', () => {
-    const router = atLevel(a)(new Router().param('one', go as never))
-    router.get('/:one/:two', go, handle)
-    router.param('two', go as never)
-    expect(names(router)).toEqual(['a hook:one hook:two go handle'])
-    expect(names(atLevel(b)(router))).toEqual(['b hook:one hook:two go handle'])
-  })
-
-  test('what is before a guard stays there, and hooks follow the guard', () => {
-    const router = atLevel(open)(new Router().param('one', go as never).get('/:one/:two', go, on(a), handle))
-    router.param('two', go as never)
-    expect(names(router)).toEqual(['kept a hook:one hook:two handle'])
-    expect(names(atLevel(open)(router))).toEqual(['kept a hook:one hook:two handle'])
-    expect(Reflect.get(router.stack[0]!.stack[0]!, 'param')).toBe(aheadOfParams)
-  })
-
-  test('refuses an operation with two guards, or without a handler after its guard', () => {
-    const twice = (router: RouterInstance) => router.get('/x', on(a), go, on(b), handle)
-    expect(() => atLevel(a)(twice(new Router()))).toThrow(TypeError)
-    expect(() => twice(atLevel(a)(new Router()))).toThrow('GET /x: withAuth(...) is in it twice; remove one')
-    expect(() => atLevel(a)(new Router()).put('/x', on(a))).toThrow('PUT /x: withAuth(...) has no handler after it')
   })
 
   test('a message names the operations of the layer: each method, or ALL for `router.all`', () => {

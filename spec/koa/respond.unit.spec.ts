@@ -353,10 +353,6 @@ describe('the response of an exception handler', () => {
     const headers = { 'X-A': 'a', 'cache-Control': 'max-age=5', 'X-B': 'b' }
     expect(await leaving({ status: 410, headers })).toMatchObject({ caching: 'max-age=5' })
   })
-
-  it('with status 401 offers the challenge of the operation', async () => {
-    expect(await leaving({ status: 401 })).toMatchObject({ status: 401, challenges: ['Bearer realm="api"'] })
-  })
 })
 
 it('the response of an operation has these fields, and no others', async () => {

@@ -13,8 +13,7 @@ import {
   type AuthSettings,
 } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { bearer, challenge, expectDenied, expectPassed, operation } from '../../support/models/behavior.js'
-import { signInAs, withSessions } from '../../support/models/behaviorSession.js'
+import { bearer, challenge, expectDenied, operation } from '../../support/models/behavior.js'
 
 const failing = (failure: AuthError) => withAuth(httpBearer({ authenticate: () => E.left(failure) }))
 const refusing = withAuth(httpBearer({ authenticate: () => false }))
@@ -46,29 +45,6 @@ describe('the realm', () => {
     expect(() => httpBasicAuth({ realm, authenticate: () => false })).toThrow(TypeError)
     expect(() => apiKeyHeader({ realm, authenticate: () => false })).toThrow(TypeError)
     expect(() => sessionAuth({ realm })).toThrow(TypeError)
-  })
-})
-
-describe('authSettings mounted twice', () => {
-  test('keeps the upper setting that the lower one leaves out', async () => {
-    const api = await operation(withAuth(sessionAuth()), (app) => {
-      app.use(authSettings({ realm: 'upper', csrf: false }))
-      app.use(authSettings({ realm: 'lower' }))
-      withSessions()(app)
-    })
-    expectDenied(await api.ask(), 401, ['Session realm="lower"'])
-    const Cookie = await signInAs(api, { username: 'anna' })
-    const forged = { method: 'POST', headers: { Cookie, 'Sec-Fetch-Site': 'cross-site' } }
-    expectPassed(await api.ask('/x', forged), { username: 'anna' })
-  })
-
-  test('keeps the upper setting where the lower one is undefined', async () => {
-    const { ask } = await operation(refusing, (app) => {
-      app.use(authSettings({ realm: 'upper' }))
-      const fromTheEnvironment: object = { realm: undefined }
-      app.use(authSettings(fromTheEnvironment))
-    })
-    expectDenied(await ask(), 401, ['Bearer realm="upper"'])
   })
 })
 

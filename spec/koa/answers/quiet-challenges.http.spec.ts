@@ -112,11 +112,4 @@ describe('quiet challenges in a list', () => {
     const quiet = await ask('/x', { headers: { Authorization, ...from('cors') } })
     expect([loud.challenges, quiet.challenges]).toEqual([[BASIC], [`x${BASIC}`]])
   })
-
-  test('are not stored by caches, so no cached response replaces the other', async () => {
-    const { ask } = await operation(withAuth(basic))
-    for (const headers of [{}, from('cors')]) {
-      expect((await ask('/x', { headers })).headers['cache-control']).toBe('no-store')
-    }
-  })
 })

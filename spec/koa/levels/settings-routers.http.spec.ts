@@ -16,11 +16,8 @@ import {
 import { either as E } from 'fp-ts'
 import { describe, expect, test } from 'vitest'
 import {
-  bearer,
   crossSite,
-  challenge,
   expectDenied,
-  operation,
   running,
   type Answering,
 } from '../../support/models/behavior.js'
@@ -34,56 +31,6 @@ const failures: Readonly<Record<string, unknown>> = {
 const user = httpBearer({ authenticate: (_request, token) => failures[token] })
 const teapot = perFailure({ absent: () => ({ status: 418, body: 'tea' }) })
 const set = (options: AuthSettings) => (router: Router) => router.use('', authSettings(options))
-
-describe('perFailure', () => {
-  const mapped = () =>
-    operation(withAuth(user), (app) => {
-      app.use(
-        authSettings({
-          errorMapper: perFailure({
-            absent: () => ({ status: 401, body: { detail: 'Sign in' } }),
-            expired: (error) => ({ status: 401, headers: { 'X-Why': error._tag }, body: { detail: 'Sign in again' } }),
-            insufficient: ({ scope }) => ({ status: 404, body: { missing: scope } }),
-            unavailable: ({ retryAfter }) => ({ status: 503, body: `in ${retryAfter} s` }),
-          }),
-        }),
-      )
-    })
-
-  test('each failure has the response of its own mapper, with the usual challenges and caching fields', async () => {
-    const { ask } = await mapped()
-    const shown = async (token?: string) => {
-      const { status, body, challenges, headers, seen } = await ask('/x', token === undefined ? {} : bearer(token))
-      return { status, body, challenges, caching: headers['cache-control'], vary: headers.vary, seen }
-    }
-    const always = { caching: 'no-store', vary: 'Authorization', seen: [] }
-    expect(await shown()).toEqual({
-      ...always,
-      status: 401,
-      body: { detail: 'Sign in' },
-      challenges: [challenge.bearer],
-    })
-    expect(await shown('old')).toMatchObject({ ...always, status: 401, body: { detail: 'Sign in again' } })
-    expect(await shown('low')).toEqual({ ...always, status: 404, body: { missing: ['read'] }, challenges: [] })
-    expect(await shown('down')).toEqual({ ...always, status: 503, body: 'in 3 s', challenges: [] })
-  })
-
-  test('a failure without a mapper has the usual response', async () => {
-    const { ask } = await mapped()
-    expectDenied(await ask('/x', bearer('wrong')), 401, [challenge.refusedBearer])
-    expectDenied(await ask('/x', bearer('a b')), 401, [challenge.refusedBearer])
-  })
-
-  test('a failure without a mapper has the response of the outer mapper', async () => {
-    const otherwise = perFailure({ malformed: () => ({ status: 400, body: 'syntax' }) })
-    const { ask } = await operation(withAuth(user), (app) => {
-      app.use(authSettings({ errorMapper: perFailure({ absent: () => ({ status: 401, body: 'who?' }) }, otherwise) }))
-    })
-    expect(await ask('/x')).toMatchObject({ status: 401, body: 'who?' })
-    expect(await ask('/x', bearer('a b'))).toMatchObject({ status: 400, body: 'syntax' })
-    expectDenied(await ask('/x', bearer('wrong')), 401, [challenge.refusedBearer])
-  })
-})
 
 describe('settings of one router', () => {
   const within = (router: RouterInstance, answering: Answering): RouterInstance =>

@@ -7,7 +7,6 @@ import { allOf, also, anyOf, apiKeyHeader, optional, withAuth } from 'koa-with-a
 import { firstPresent } from 'koa-with-auth/fp'
 import { describe, expect, test } from 'vitest'
 import { appOf, callsOf, count, get, guardOf, handler } from '../../support/models/levels.js'
-import { sendLines } from '../../support/sites/guardedApp.js'
 import { serve } from '../../support/servers/server.js'
 
 const names = ['a', 'b', 'c'] as const
@@ -87,57 +86,6 @@ describe('hooks and composed middleware', () => {
   })
 })
 
-describe('requests as bytes', () => {
-  const served = serve(() =>
-    appOf(
-      A(new Router())
-        .get('/x', alsoOf(b), handler('x'))
-        .get('/o', guardOf(optional(allOf([b, c]))), handler('o'))
-        .routes(),
-    ),
-  )
-  const tried = async (lines: ReadonlyArray<string>, target = 'GET /x', id = 'x') => {
-    const { status, body } = await sendLines(served.port, target, lines)
-    return { status, calls: callsOf(id), body }
-  }
-
-  test.each<[string, string[]]>([
-    ['one key twice', ['X-a: a', 'X-a: a', 'X-b: b']],
-    ['one key twice, one of them empty', ['X-a: a', 'X-a:', 'X-b: b']],
-    ['both keys in one field', ['X-a: a, b']],
-    ['the second folded into the first line', ['X-a: a', ' X-b: b']],
-    ['a key with a control character', ['X-a: a\x01', 'X-b: b']],
-    ['a key with a no-break space', ['X-a: \xa0a', 'X-b: b']],
-    ['the second key in a trailer', ['X-a: a', 'Transfer-Encoding: chunked', 'Trailer: X-b']],
-    ['names with underscores', ['X_a: a', 'X_b: b']],
-    ['8 KB of a', [`X-a: ${'a'.repeat(8193)}`, 'X-b: b']],
-  ])('%s is refused', async (_what, lines) => {
-    const { status, calls } = await tried(lines, 'GET /x')
-    expect([400, 401, 408, 431, 'closed', 'hang']).toContain(status)
-    expect(calls).toBe(0)
-  })
-
-  test('blanks around a key are not a part of it, and this is the only other spelling', async () => {
-    expect(await tried(['X-a: \ta \t', 'X-B:b'])).toMatchObject({ status: 200, calls: 1 })
-  })
-
-  test.each<[string, string[]]>([
-    ['one key of two', ['X-b: b']],
-    ['one key of two, and the other empty', ['X-b: b', 'X-c:']],
-    ['one key of two, and the other twice', ['X-b: b', 'X-c: c', 'X-c: c']],
-    ['both keys empty', ['X-b:', 'X-c:']],
-    ['only the second key', ['X-c: c']],
-    ['both keys wrong', ['X-b: c', 'X-c: b']],
-  ])('an optional group: %s does not make the caller anonymous', async (_what, lines) => {
-    expect(await tried(lines, 'GET /o', 'o')).toMatchObject({ status: 401, calls: 0 })
-  })
-
-  test('an optional group: no key and both keys pass', async () => {
-    expect(await tried([], 'GET /o', 'o')).toMatchObject({ status: 200, calls: 1 })
-    expect(await tried(['X-b: b', 'X-c: c'], 'GET /o', 'o')).toMatchObject({ status: 200, calls: 1 })
-  })
-})
-
 test('a value that could be misunderstood as demanding less is refused when it is written', () => {
   const wrong: ReadonlyArray<() => unknown> = [
     () => also(null as never),
@@ -151,10 +99,6 @@ test('a value that could be misunderstood as demanding less is refused when it i
     () => A(new Router()).get('/x', B, alsoOf(c) as never, handler('x')),
   ]
   for (const each of wrong) expect(each, String(each)).toThrow(TypeError)
-})
-
-test('an Also without authenticators, which would be public, is refused when it is written', () => {
-  expect(() => withAuth({ _tag: 'Also', authenticators: [] } as never)).toThrow(TypeError)
 })
 
 // A literal `__proto__` is not a key of the object: the group would demand only `b`
