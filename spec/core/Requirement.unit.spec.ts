@@ -84,11 +84,6 @@ describe('an invalid requirement, which would make an operation public,', () => 
     }
   })
 
-  it.each([undefined, null, [], [undefined], [null], {}, 0, '', true, also(a)])('also(%s) is a TypeError', (given) => {
-    expect(() => also(given as never)).toThrow(TypeError)
-    expect(() => withAuth(also(given as never))).toThrow(TypeError)
-  })
-
   it.each([
     { authenticators: undefined },
     { authenticators: {} },

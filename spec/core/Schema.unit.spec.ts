@@ -6,7 +6,7 @@ import { UnavailableError } from 'koa-with-auth'
 import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { decoderOf, isStandard, schemaLike, type Schema, type StandardSchema } from '../../src/core/Schema.js'
+import { decoderOf, schemaLike, type Schema, type StandardSchema } from '../../src/core/Schema.js'
 
 const standard = (validate: (value: unknown) => unknown): StandardSchema => ({
   // Safe: a program without types could write this
@@ -14,45 +14,6 @@ const standard = (validate: (value: unknown) => unknown): StandardSchema => ({
 })
 const decode = (schema: Schema<unknown>, value: unknown) => decoderOf('place', schema)(value)
 const issue = { message: 'a secret text' }
-
-describe('a schema of', () => {
-  const lower = /^[a-z]+$/
-  it.each<readonly [string, Schema<unknown>]>([
-    ['io-ts', t.type({ name: t.refinement(t.string, (name) => lower.test(name)) })],
-    ['zod', z.object({ name: z.string().regex(lower) })],
-    ['valibot', v.object({ name: v.pipe(v.string(), v.regex(lower)) })],
-    ['arktype, which is a function', type({ name: lower })],
-  ])('%s decodes, sync', (_library, schema) => {
-    expect(decode(schema, { name: 'anna' })).toEqual(E.right({ name: 'anna' }))
-    for (const wrong of [{ name: 'Anna' }, { name: 7 }, {}, 'anna', null, undefined, [], new Map()]) {
-      const refused = decode(schema, wrong)
-      expect(refused).toMatchObject({ _tag: 'Left' })
-      if (isStandard(schema)) expect(JSON.stringify(refused)).not.toMatch(/[Aa]nna|string/)
-    }
-  })
-
-  it.each<readonly [string, Schema<unknown>]>([
-    ['zod', z.string().refine(async (name) => name !== 'bert')],
-    [
-      'valibot',
-      v.pipeAsync(
-        v.string(),
-        v.checkAsync(async (name) => name !== 'bert'),
-      ),
-    ],
-  ])('%s decodes, async', async (_library, schema) => {
-    const decoding = decode(schema, 'anna')
-    expect(decoding).toBeInstanceOf(Promise)
-    await expect(decoding).resolves.toEqual(E.right('anna'))
-    await expect(decode(schema, 'bert')).resolves.toMatchObject({ _tag: 'Left' })
-  })
-
-  it('any library may transform', () => {
-    expect(decode(z.string().transform(Number), '7')).toEqual(E.right(7))
-    expect(decode(v.pipe(v.string(), v.transform(Number)), '7')).toEqual(E.right(7))
-    expect(decode(type('string.numeric.parse'), '7')).toEqual(E.right(7))
-  })
-})
 
 const results: ReadonlyArray<readonly [string, () => unknown]> = [
   ['issues', () => ({ issues: [issue] })],

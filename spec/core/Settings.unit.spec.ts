@@ -20,7 +20,6 @@ describe('Settings of a request', () => {
   })
 
   describe('Settings', () => {
-
     it('decision "csrf", and the time limit: the defaults apply if nothing was set', () => {
       expect(settingsOf(mockRequest())).toBe(defaults)
       expect(defaults).toMatchObject({ csrf: true, timeout: 10_000, realm: 'api', trustedOrigins: new Set() })

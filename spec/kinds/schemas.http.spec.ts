@@ -117,18 +117,6 @@ describe('a schema of credentials that', () => {
     },
   )
 
-  it.each([
-    ['an empty list of issues', () => ({ value: { team: 'red', secret: 's3cret' }, issues: [] })],
-    ['no value', () => ({})],
-  ])('returns %s is a 401', async (_what, validate) => {
-    for (const answering of [validate, async () => validate()]) {
-      const { hook, made } = kind(standard(answering))
-      const { ask } = await operation(withAuth(made))
-      expectDenied(await ask('/x', sent('red:s3cret')), 401, ['Team realm="api"'])
-      expect(hook).not.toHaveBeenCalled()
-    }
-  })
-
   it('is a type of arktype, which is a function, types the hook', async () => {
     const made = authenticator({
       challenge: Challenge.make('Team'),
@@ -140,12 +128,6 @@ describe('a schema of credentials that', () => {
     })
     const { ask } = await operation(withAuth(made))
     expectPassed(await ask('/x', sent('red:s3cret')), { team: 'RED' })
-  })
-
-  it('is a function that was not called is a TypeError', () => {
-    // Safe, here and below: programs without types could write this
-    expect(() => kind(z.object as never)).toThrow(/^authenticator\(\{ credentials \}\) must be an io-ts codec/)
-    expect(() => kind({ '~standard': { version: 2 } } as never)).toThrow(/not version 1 of Standard Schema/)
   })
 })
 

@@ -11,7 +11,6 @@ import { a, alsoA, alsoC, b, go, handle, names, on, open } from '../support/mode
 // A layer that was made elsewhere
 
 describe('atLevel', () => {
-
   test('refuses an operation from which something removed the guard, also where it is mounted', () => {
     const router = atLevel(a)(new Router().get('/x', on(b), handle))
     router.stack[0]!.stack = [handle]

@@ -15,12 +15,7 @@ import {
 } from 'koa-with-auth'
 import { either as E } from 'fp-ts'
 import { describe, expect, test } from 'vitest'
-import {
-  crossSite,
-  expectDenied,
-  running,
-  type Answering,
-} from '../../support/models/behavior.js'
+import { crossSite, expectDenied, running, type Answering } from '../../support/models/behavior.js'
 
 const failures: Readonly<Record<string, unknown>> = {
   wrong: E.left(AuthError.invalid),

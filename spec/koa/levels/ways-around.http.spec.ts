@@ -3,8 +3,7 @@
  */
 import Router from '@koa/router'
 import compose from 'koa-compose'
-import { allOf, also, anyOf, apiKeyHeader, optional, withAuth } from 'koa-with-auth'
-import { firstPresent } from 'koa-with-auth/fp'
+import { also, apiKeyHeader } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
 import { appOf, callsOf, count, get, guardOf, handler } from '../../support/models/levels.js'
 import { serve } from '../../support/servers/server.js'
@@ -13,7 +12,7 @@ const names = ['a', 'b', 'c'] as const
 type Name = (typeof names)[number]
 const authOf = (name: Name) =>
   apiKeyHeader({ realm: name, paramName: `X-${name}`, authenticate: (_request, key) => key === name && name })
-const [a, b, c] = names.map(authOf) as [ReturnType<typeof authOf>, ReturnType<typeof authOf>, ReturnType<typeof authOf>]
+const [a, b] = names.map(authOf) as [ReturnType<typeof authOf>, ReturnType<typeof authOf>, ReturnType<typeof authOf>]
 const [A, B] = [guardOf(a), guardOf(b)]
 const open = guardOf(null)
 const alsoOf = (auth: unknown) => guardOf(also(auth as typeof a))
@@ -80,34 +79,9 @@ describe('hooks and composed middleware', () => {
   )
 
   test('D-R10 `param` hooks run only for requests with all keys', async () => {
+    callsOf('hook')
     await expectDemands(served.port, '/a/param/1', 'x', ['a', 'b'])
     // Two of the eight sets of keys have both
     expect(callsOf('hook')).toBe(2)
   })
-})
-
-test('a value that could be misunderstood as demanding less is refused when it is written', () => {
-  const wrong: ReadonlyArray<() => unknown> = [
-    () => also(null as never),
-    () => also(undefined as never),
-    () => also([] as never),
-    () => also(also(a) as never),
-    () => withAuth([also(a)] as never),
-    () => optional(also(a) as never),
-    () => also(A as never),
-    () => allOf([A] as never),
-    () => A(new Router()).get('/x', B, alsoOf(c) as never, handler('x')),
-  ]
-  for (const each of wrong) expect(each, String(each)).toThrow(TypeError)
-})
-
-// A literal `__proto__` is not a key of the object: the group would demand only `b`
-test('a group that is an object with its own prototype is refused when it is written', () => {
-  for (const group of [
-    () => allOf({ __proto__: a, b }),
-    () => anyOf({ __proto__: a, b }),
-    () => firstPresent({ __proto__: a, b }),
-  ]) {
-    expect(group).toThrow(TypeError)
-  }
 })
