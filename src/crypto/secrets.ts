@@ -3,7 +3,7 @@
  * an algorithm of our own: SHA-256, HMAC (RFC 2104), HKDF (RFC 5869) and AES-256-GCM (NIST SP 800-38D) of `node:crypto`.
  *
  * Elsewhere are the algorithms that others prescribe: of passwords (`passwords`), of tokens (`jwt/signature.ts`), of signed requests
- * (`signatures`, `webhooks`), of authenticator apps (`sign-in/codes.ts`), of passkeys (`sign-in/passkeys`). `appKeys.ts` has the keys of
+ * (`signatures`, `webhooks`), of authenticator apps (`sign-in/secondFactor.ts`), of passkeys (`sign-in/passkeys`). `appKeys.ts` has the keys of
  * an application.
  */
 import {

@@ -6,11 +6,10 @@ import type { Evaluation } from '../core/Result.js'
 import type { UnfinishedReason } from '../core/UnfinishedReason.js'
 import * as is from '../core/checks.js'
 import type { Check } from '../core/options.js'
-import type { Proof, ProofDemand, ProofGiven } from '../core/Proof.js'
+import type { ProofDemand, ProofGiven } from '../core/Proof.js'
 import type { OneTimeIds } from '../core/OneTimeIds.js'
 import type { PasswordReason } from '../passwords/newPassword.js'
 import type { PageField } from '../sessions/Page.js'
-import type { Lifetimes } from './Lifetimes.js'
 
 /** The purpose of a ceremony. `reset` and `verify` never sign in; `link` and `stepUp` are for a user who is signed in. */
 export type Intent = 'signIn' | 'link' | 'stepUp' | 'reset' | 'verify'
@@ -149,21 +148,6 @@ export type Beginner<Ask, Kept, B extends object | null = object | null> = Omit<
   Kind<Ask, Kept, never, ProofGiven, B>,
   'read' | 'check'
 >
-
-/** A ceremony whose answer was right. */
-export interface Finished<P extends ProofGiven = ProofGiven> {
-  readonly proof: P & Proof
-  readonly before: ReadonlyArray<Proof>
-  readonly intent: Intent
-  readonly subject: string | undefined
-  /** The revocation stamp of the user when the first proof was given. */
-  readonly stamp: string | undefined
-  readonly returnTo: string
-  /** How long the session lasts, as the first factor said. */
-  readonly lasting: Lifetimes | undefined
-  /** A digest that identifies the ceremony. */
-  readonly id: string
-}
 
 export const intentsOf = ({ intents, bound }: Pick<AnyKind, 'intents' | 'bound'>): ReadonlyArray<Intent> => {
   const possible: ReadonlyArray<Intent> = bound === false ? ['reset', 'verify'] : ['signIn', 'link', 'stepUp']

@@ -2,25 +2,25 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
-import type { AuthError } from '../core/AuthError.js'
 import type { Result } from '../core/Result.js'
 import { isProven, neededBy, proofFrom, type ProofDemand, type ProofGiven } from '../core/Proof.js'
 import { ownField, stating } from '../core/data.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactory } from '../core/options.js'
+import { bare, checkOptions, declareFactory } from '../core/options.js'
 import { httpStatusOf } from '../core/Settings.js'
 import type { Page } from '../sessions/Page.js'
 import { stampNow } from '../sessions/SessionRecords.js'
 import { contextOf, proofsIn, SignInRefused, unavailable, type WithRequest } from '../sessions/SignIn.js'
 import { BY_TOKEN, type Starting } from './ceremony.js'
-import { carried, checkCarried, presentBy } from './byToken.js'
 import { lifetimesFor, type Lifetimes } from './Lifetimes.js'
 import { intentsOf, isForSubject } from './Kind.js'
-import type { Carried, KindForm, Beginner, Display, Incoming, Intent, Sent } from './Kind.js'
+import type { KindForm, Beginner, Display, Incoming, Intent, Sent } from './Kind.js'
 import { thrownFor } from './countFailures.js'
 import * as pages from './pages.js'
-import { applicationOf, browserFor, browserOf, incomingOf, returnToIn, isRefused, sentPath, usedIn } from './request.js'
-import type { Application } from './request.js'
+import { browserFor, browserOf, incomingOf, isRefused, presentUser, returnToIn } from './request.js'
+import { sentPath, usedIn, visitOf, type Visit } from './request.js'
+
+type AuthError = AuthErrors.AuthError
 
 export const checkKind = (where: string, kind: unknown): void => {
   const isKind = typeof kind === 'object' && kind !== null && 'check' in kind && 'read' in kind && 'name' in kind
@@ -48,6 +48,8 @@ export interface BeginOptions<Ask> {
   readonly as?: 'bearer' | undefined
 }
 
+export const carried = is.maybe(is.oneOf('bearer'))
+
 const beginChecks = {
   as: carried,
   intent: is.maybe(is.oneOf('signIn', 'link', 'stepUp', 'reset', 'verify')),
@@ -57,22 +59,19 @@ const beginChecks = {
 }
 
 const start = async <Ask, Kept>(
-  ctx: Context,
-  application: Application,
+  visit: Visit,
   given: Beginner<Ask, Kept>,
   incoming: Incoming,
   starting: Starting<Ask>,
-  as: Carried,
 ): Promise<Result<Sent>> => {
-  const { ceremonies, host } = application
-  const kind = usedIn(application, given)
-  const secret = () => (as === 'bearer' ? BY_TOKEN : browserFor(ctx, host, kind.lifetime))
+  const kind = usedIn(visit, given)
+  const secret = () => (visit.as === 'bearer' ? BY_TOKEN : browserFor(visit, kind.lifetime))
   const browser = kind.bound === false ? '' : secret()
   // Default: that of the request
   const path = starting.returnTo ?? returnToIn(incoming.body, incoming.query)
   const returnTo = typeof path === 'string' && path.length > (kind.longestPath ?? Infinity) ? '/' : path
-  ctx.set('Cache-Control', 'no-store')
-  return ceremonies.begin(kind, { incoming, browser, ...starting, returnTo })
+  visit.ctx.set('Cache-Control', 'no-store')
+  return visit.ceremonies.begin(kind, { incoming, browser, ...starting, returnTo })
 }
 
 /**
@@ -92,13 +91,14 @@ const start = async <Ask, Kept>(
  */
 export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOptions<Ask> = {}): Middleware => {
   checkKind('begin(kind, options)', kind)
-  return stating(beginHandler(kind, options), { part: 'begin', of: kind.part, lifetime: kind.lifetime })
+  const self = settingOf(kind, options)
+  return stating((ctx: Context) => beginNow(self, ctx), { part: 'begin', of: kind.part, lifetime: kind.lifetime })
 }
 
-const beginHandler = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOptions<Ask>): Middleware => {
+const settingOf = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOptions<Ask>) => {
   const given = checkOptions<BeginOptions<Ask>>('begin(kind, options)', options, beginChecks)
   const [usual = 'signIn'] = intentsOf(kind)
-  const { intent = usual, ask, display, conditional = false, as } = given
+  const { intent = usual, ask, conditional = false } = given
   const demand = conditional ? kind.conditional : undefined
   if (conditional && demand === undefined)
     throw new TypeError(`begin(kind, { conditional }): it is for passkeys({ ... }).register, not for ${kind.name}`)
@@ -108,35 +108,27 @@ const beginHandler = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
     )
   }
   const fields = (ask === undefined && kind.form?.begin) || []
-  const self: Begin<Ask, Kept> = { kind, intent, ask, display, conditional, as, demand, fields }
-  return (ctx) => beginNow(self, ctx)
+  return bare({ ...given, kind, intent, conditional, demand, fields })
 }
 
-interface Begin<Ask, Kept> extends Pick<BeginOptions<Ask>, 'ask' | 'display' | 'as'> {
-  readonly kind: Beginner<Ask, Kept>
-  readonly intent: Intent
-  readonly conditional: boolean
-  readonly demand: ProofDemand | undefined
-  readonly fields: NonNullable<KindForm['begin']>
-}
-
-const beginNow = async <Ask, Kept>(self: Begin<Ask, Kept>, ctx: Context): Promise<void> => {
-  const { kind, intent, ask, display, conditional, as, fields } = self
-  const application = applicationOf('begin(kind)', ctx)
-  checkCarried('begin(kind', as, application.session)
+const beginNow = async <Ask, Kept>(
+  { kind, intent, ask, display, conditional, as, demand, fields }: ReturnType<typeof settingOf<Ask, Kept>>,
+  ctx: Context,
+): Promise<void> => {
+  const visit = visitOf('begin(kind)', ctx, as)
   let typed: Incoming['body'] = {}
   const formNow = (): pages.Form => pages.beginForm(ctx, pages.familyOf(kind), fields, typed)
   const respondFailed = (failure: AuthError): Promise<void> =>
     pages.respondUnfinished(ctx, failure, as === 'bearer' ? undefined : formNow())
   const refuse = (failure: AuthError): Promise<void> => {
-    application.ceremonies.refused(kind.name, 'begin', failure)
+    visit.ceremonies.refused(kind.name, 'begin', failure)
     return respondFailed(failure)
   }
-  if (isRefused(ctx, 'begin', as)) return refuse(AuthErrors.forged)
-  const shown = as === 'bearer' ? undefined : answerShown(ctx, application)
+  if (isRefused(visit, 'begin')) return refuse(AuthErrors.forged)
+  const shown = as === 'bearer' ? undefined : answerShown(visit)
   if (shown !== undefined) return pages.respondPage(ctx, shown)
-  const subject = presentBy(as, application.session, ctx)
-  const refusal = isForSubject(intent) ? refusalOfSubject(self, ctx, application.session, subject) : undefined
+  const subject = presentUser(visit)
+  const refusal = isForSubject(intent) ? refusalOfSubject(visit, subject, demand) : undefined
   if (refusal !== undefined) return refuse(refusal)
   const isAsking = as === undefined && fields.length > 0 && ctx.method === 'GET' && pages.isNavigation(ctx)
   if (isAsking) return pages.respondPage(ctx, { ...formNow(), step: 'begin' })
@@ -146,33 +138,30 @@ const beginNow = async <Ask, Kept>(self: Begin<Ask, Kept>, ctx: Context): Promis
   if (incoming === undefined) return
   typed = incoming.body
   const about = isForSubject(intent) || intent === 'verify' ? subject : undefined
-  const given = { intent, ask: asked, display, conditional, subject: about }
-  const sent = await start(ctx, application, kind, incoming, given, as)
+  const sent = await start(visit, kind, incoming, { intent, ask: asked, display, conditional, subject: about })
   if (E.isLeft(sent)) return respondFailed(sent.left)
   if (leads(sent.right)) return pages.leadTo(ctx, sent.right.redirect)
   const { body } = sent.right
   const { form } = kind
   if (as === undefined && form !== undefined && pages.isNavigation(ctx))
-    return showAnswer(ctx, application, answerPage(ctx, pages.familyOf(kind), form, body), typed)
+    return showAnswer(visit, answerPage(ctx, pages.familyOf(kind), form, body), typed)
   if (body === null) ctx.status = 204
   else ctx.body = body
 }
 
 // Of an intent that is for the user who is signed in
 const refusalOfSubject = (
-  { demand }: Pick<Begin<never, never>, 'demand'>,
-  ctx: Context,
-  session: Application['session'],
+  { ctx, session }: Visit,
   subject: string | undefined,
+  demand: ProofDemand | undefined,
 ): AuthError | undefined => {
   if (session.isUnavailable()) return AuthErrors.unavailable()
   if (subject === undefined) return AuthErrors.absent
+  if (demand === undefined) return undefined
   const present = session.present(ctx)
   const proofs = present === undefined ? [] : proofsIn(present)
-  return demand !== undefined && !isProven(proofs, demand, Date.now()) ? unprovenFor(demand) : undefined
+  return isProven(proofs, demand, Date.now()) ? undefined : AuthErrors.unproven(neededBy(demand))
 }
-
-const unprovenFor = (demand: ProofDemand): AuthError => AuthErrors.unproven(neededBy(demand))
 
 // The page that asks for the answer. Without a handle, the answer comes by a mail
 const answerPage = (ctx: Context, kind: string, { answer = [], path }: KindForm, sent: object | null): Page => {
@@ -187,14 +176,10 @@ const MAX_PAGE_ADDRESS = 7000
 
 // Shows the page that asks for the answer. After a form that a GET of the same address has shown, it has an address of its own there, so
 // that back and forward ask for nothing to be sent again. The address is good in this browser alone.
-const showAnswer = (
-  ctx: Context,
-  { host, ceremonies }: Application,
-  page: Page,
-  sent: Incoming['body'],
-): Promise<void> => {
+const showAnswer = (visit: Visit, page: Page, sent: Incoming['body']): Promise<void> => {
+  const { ctx, ceremonies } = visit
   if (sent[pages.STEP] !== undefined && page.handle !== undefined) {
-    const hidden = ceremonies.conceal(browserFor(ctx, host, 0), JSON.stringify(page))
+    const hidden = ceremonies.conceal(browserFor(visit, 0), JSON.stringify(page))
     const address = `${sentPath(ctx)}?${pages.STEP}=${hidden}`
     if (address.length <= MAX_PAGE_ADDRESS) return Promise.resolve(pages.leadTo(ctx, address))
   }
@@ -202,9 +187,10 @@ const showAnswer = (
 }
 
 /** The page of such an address. */
-export const answerShown = (ctx: Context, { host, ceremonies }: Application): Page | undefined => {
+export const answerShown = (visit: Visit): Page | undefined => {
+  const { ctx, ceremonies } = visit
   const [hidden, ...more] = new URLSearchParams(ctx.querystring).getAll(pages.STEP)
-  const browser = browserOf(host, ctx.request)
+  const browser = browserOf(visit)
   if (ctx.method !== 'GET' || hidden === undefined || more.length > 0 || browser === undefined) return undefined
   const text = ceremonies.reveal(browser, hidden)
   // Safe: only `showAnswer` has the key
@@ -265,8 +251,8 @@ export const askSecondFactor = <Ask, Kept, U extends object, B extends object | 
   const begin = async (): Promise<object> => {
     checkKind('askSecondFactor(ctx, kind, first)', kind)
     const ctx = contextOf('askSecondFactor(ctx, kind, first)', given)
-    const application = applicationOf('askSecondFactor(ctx, kind, first)', ctx)
-    return application.session.stored.working(sealFirst(ctx, application, kind, first))
+    const visit = visitOf('askSecondFactor(ctx, kind, first)', ctx, first.as)
+    return visit.session.stored.working(sealFirst(visit, kind, first))
   }
   const begun = begin()
   // without await, the request is a 500 that says so; its rejection need not end the process
@@ -276,29 +262,28 @@ export const askSecondFactor = <Ask, Kept, U extends object, B extends object | 
 }
 
 /** The revocation stamp of a user who gave a first proof. Rejects with `SignInRefused` in an outage. */
-export const stampOfUser = ({ host }: Application, subject: string): Promise<string> =>
+export const stampOfUser = ({ host }: Visit, subject: string): Promise<string> =>
   stampNow(host, subject).catch((cause: unknown) => {
     throw unavailable(cause)
   })
 
 /** Begins the second factor. `stamp` is the revocation stamp of the user when the first one was given. */
 export const sealFirst = async <Ask, Kept, U extends object>(
-  ctx: Context,
-  application: Application,
+  visit: Visit,
   kind: Beginner<Ask, Kept>,
   first: FirstFactor<U>,
   known?: { readonly stamp: string; readonly incoming: Incoming; readonly form?: BegunFactor['form'] },
 ): Promise<object> => {
-  const { user, proof, returnTo, as } = first
-  checkCarried('askSecondFactor(ctx, kind, first', as, application.session)
-  if (isRefused(ctx, undefined, as)) throw new SignInRefused(AuthErrors.forged)
-  const subject = application.host.identify(user)
-  const stamp = known?.stamp ?? (await stampOfUser(application, subject))
+  const { user, proof, returnTo } = first
+  const { ctx, as, host } = visit
+  if (isRefused(visit)) throw new SignInRefused(AuthErrors.forged)
+  const subject = host.identify(user)
+  const stamp = known?.stamp ?? (await stampOfUser(visit, subject))
   const before = [proofFrom('askSecondFactor(ctx, kind, { proof })', proof, Date.now())]
   const incoming = known?.incoming ?? (await incomingOf(ctx, 'begin'))
   const lasting = { ...lastingIn.get(ctx), ...lifetimesFor('askSecondFactor', first, first) }
   const starting = { intent: 'signIn', subject, before, stamp, returnTo, lasting } as const
-  const sent = await start(ctx, application, kind, incoming, starting, as)
+  const sent = await start(visit, kind, incoming, starting)
   if (E.isLeft(sent)) throw thrownFor(sent.left)
   const made = leads(sent.right) ? sent.right : (sent.right.body ?? {})
   const ofPage = kind.form?.path === undefined ? known?.form : kind.form
@@ -319,11 +304,8 @@ interface BegunFactor {
 export const begunFactors = new WeakMap<object, BegunFactor>()
 
 /** Answers with what a second factor needs, unless a hook has: `{ next, handle }`, or its page. `undefined`: none was begun. */
-export const respondSecond = (
-  ctx: Context,
-  application: Application,
-  sent: Incoming['body'] = {},
-): Promise<void> | undefined => {
+export const respondSecond = (visit: Visit, sent: Incoming['body'] = {}): Promise<void> | undefined => {
+  const { ctx } = visit
   const second = begunFactors.get(ctx)
   if (second === undefined) return undefined
   const { kind, made, form } = second
@@ -331,7 +313,7 @@ export const respondSecond = (
   const isData = typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype
   if (form !== undefined && pages.isNavigation(ctx) && (isData || pages.isUnanswered(ctx))) {
     ctx.body = null
-    return showAnswer(ctx, application, answerPage(ctx, kind, form, made), sent)
+    return showAnswer(visit, answerPage(ctx, kind, form, made), sent)
   }
   if (pages.isUnanswered(ctx)) ctx.body = { next: kind, ...made }
   return Promise.resolve()

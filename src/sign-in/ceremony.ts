@@ -10,6 +10,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from '../core/AuthError.js'
 import type { UnfinishedReason } from '../core/UnfinishedReason.js'
+import { ceremonyDigest, report, userDigest, type CeremonyEvent } from '../core/events.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
 import { counting } from '../guesses/Guess.js'
 import { memoryLimiter } from '../guesses/memoryLimiter.js'
@@ -17,27 +18,42 @@ import { derivedFrom } from '../crypto/appKeys.js'
 import { constantTimeEqual, decrypt, derive, digest, encrypt, mac, randomId } from '../crypto/secrets.js'
 import type { OneTimeIds } from '../core/OneTimeIds.js'
 import type { Result } from '../core/Result.js'
-import { ceremonyReports, usedBefore, type KnownCeremony } from './ceremonyReports.js'
 import { caught } from './countFailures.js'
 import type { Lifetimes } from './Lifetimes.js'
 import { intentsOf, isForSubject, localPath } from './Kind.js'
-import type { AnyKind, Beginner, Ceremony, Display, Finished, Incoming, Intent, Kind, Sent, Signer } from './Kind.js'
+import type { AnyKind, Beginner, Ceremony, Incoming, Intent, Kind, Sent, Signer } from './Kind.js'
 
-export interface Starting<Ask> {
-  readonly intent: Intent
-  readonly subject: string | undefined
-  readonly returnTo?: unknown
-  readonly display?: Display | undefined
-  readonly ask?: Ask | undefined
-  readonly before?: ReadonlyArray<Proof>
-  readonly conditional?: boolean | undefined
+/** What a handle keeps of its ceremony. */
+interface HandleContent extends Pick<Ceremony, 'intent' | 'subject' | 'returnTo' | 'display' | 'until'> {
+  readonly salt: string
+  readonly before: ReadonlyArray<Proof>
+  /** The revocation stamp of the user when the first proof was given. */
   readonly stamp?: string | undefined
+  readonly kept: unknown
+  /** How long the session lasts, as the first factor said. */
   readonly lasting?: Lifetimes | undefined
+}
+
+export interface Starting<Ask>
+  extends
+    Pick<HandleContent, 'intent' | 'subject' | 'stamp' | 'lasting'>,
+    Partial<Pick<HandleContent, 'before'>>,
+    Pick<Ceremony, 'conditional'> {
+  readonly returnTo?: unknown
+  readonly display?: Ceremony['display'] | undefined
+  readonly ask?: Ask | undefined
 }
 
 interface Beginning<Ask> extends Starting<Ask> {
   readonly incoming: Incoming
   readonly browser: string
+}
+
+/** A ceremony whose answer was right. */
+export interface Finished<P extends ProofGiven = ProofGiven> extends Omit<HandleContent, 'salt' | 'kept'> {
+  readonly proof: P & Proof
+  /** A digest that identifies the ceremony. */
+  readonly id: string
 }
 
 interface Completed {
@@ -60,9 +76,7 @@ interface FinishRequest<P extends ProofGiven> {
 }
 
 /** What became of a ceremony: it was completed, or it had been before. */
-interface Ended {
-  readonly returnTo: string
-  readonly display: Display
+interface Ended extends Pick<HandleContent, 'returnTo' | 'display'> {
   readonly completed?: Completed
 }
 
@@ -80,37 +94,20 @@ export const BY_TOKEN = 'token'
 
 // --- handles
 
-interface HandleContent {
-  readonly salt: string
-  readonly until: number
-  readonly intent: Intent
-  readonly subject: string | undefined
-  readonly returnTo: string
-  readonly display: Display
-  readonly before: ReadonlyArray<Proof>
-  readonly stamp?: string | undefined
-  readonly kept: unknown
-  readonly lasting?: Lifetimes | undefined
-}
-
 const MAX_HANDLE = 8192
 
-const sealHandle = (key: Buffer, content: HandleContent): string => {
-  const { salt, until, intent, subject = null, returnTo, display, before, stamp = null, kept, lasting = null } = content
-  const text = JSON.stringify([salt, until, intent, subject, returnTo, display, before, stamp, kept, lasting])
-  return encrypt(key, text).toString('base64url')
-}
+// A handle has values without names, because a link in a mail carries it
+const members = ['salt', 'until', 'intent', 'subject', 'returnTo', 'display', 'before', 'stamp', 'lasting'] as const
+
+const sealHandle = (key: Buffer, { kept, ...content }: HandleContent): string =>
+  encrypt(key, JSON.stringify([kept, ...members.map((name) => content[name])])).toString('base64url')
 
 const unsealHandle = (key: Buffer, raw: Buffer): HandleContent | undefined => {
   const text = decrypt(key, raw)?.toString()
   if (text === undefined) return undefined
-  // Safe: only `sealHandle` has the key
-  const [salt, until, intent, subject, returnTo, display, before, stamp, kept, lasting] = JSON.parse(text) as [
-    ...[string, number, Intent, string | null, string, Display, ReadonlyArray<Proof>, string | null, unknown],
-    Lifetimes | null,
-  ]
-  const further = { subject: subject ?? undefined, stamp: stamp ?? undefined, lasting: lasting ?? undefined }
-  return { salt, until, intent, returnTo, display, before, kept, ...further }
+  // Safe, both: only `sealHandle` has the key. JSON has no undefined
+  const [kept, ...values] = JSON.parse(text) as ReadonlyArray<unknown>
+  return { ...Object.fromEntries(members.map((name, at) => [name, values[at] ?? undefined])), kept } as HandleContent
 }
 
 // A handle has one spelling: base64url without padding, blanks, or other last bits
@@ -131,33 +128,19 @@ const QUARTER = 15 * 60
 // An id is remembered longer than its handle can be opened, also if the clocks of two machines differ a little
 const MARGIN = 60_000
 
-export interface Ceremonies {
-  readonly begin: <Ask, Kept>(kind: Beginner<Ask, Kept>, beginning: Beginning<Ask>) => Promise<Result<Sent>>
-  readonly finish: <Kept, Answer, P extends ProofGiven>(
-    kind: Kind<never, Kept, Answer, P>,
-    finishing: FinishRequest<P>,
-  ) => Promise<Result<Ended>>
-  /** Reports a failure that was found before the ceremony was looked at. */
-  readonly refused: (kind: string, step: 'begin' | 'finish', failure: AuthErrors.AuthError) => void
-  /** What the handle of a kind keeps that any browser may open. */
-  readonly keptIn: (kind: BoundKind, handle: string) => unknown
-  /** Encrypts a string for one browser, so that only the application reads it. */
-  readonly conceal: (browser: string, text: string) => string
-  readonly reveal: (browser: string, hidden: string) => string | undefined
-}
-
 type BoundKind = Pick<AnyKind, 'name' | 'bound'>
 
 type FinishResult = Result<Ended>
 
 const unfinishedFor = (reason: UnfinishedReason): Result<never> => E.left(AuthErrors.unfinished(reason))
 
-export const ceremonies = (host: CeremonyHost): Ceremonies => {
+export type Ceremonies = ReturnType<typeof ceremonies>
+
+export const ceremonies = (host: CeremonyHost) => {
   const self: State = {
     ...host,
     now: host.now ?? (() => Date.now()),
     roots: () => derivedFrom(host.keys(), 'koa-with-auth/sign-in'),
-    reports: ceremonyReports(host.name),
     running: new Map(),
     limited: counting(
       {
@@ -168,12 +151,19 @@ export const ceremonies = (host: CeremonyHost): Ceremonies => {
     ),
   }
   return {
-    begin: (kind, beginning) => beginIn(self, kind, beginning),
-    finish: (kind, finishing) => finishIn(self, kind, finishing),
-    refused: self.reports.refused,
-    keptIn: (kind, handle) => (kind.bound === false ? openWith(self, kind.name, '', handle)?.content.kept : undefined),
-    conceal: (browser, text) => encrypt(pageKey(self, firstOf(self.roots()), browser), text).toString('base64url'),
-    reveal: (browser, hidden) => {
+    begin: <Ask, Kept>(kind: Beginner<Ask, Kept>, beginning: Beginning<Ask>) => beginIn(self, kind, beginning),
+    finish: <Kept, Answer, P extends ProofGiven>(kind: Kind<never, Kept, Answer, P>, finishing: FinishRequest<P>) =>
+      finishIn(self, kind, finishing),
+    /** Reports a failure that was found before the ceremony was looked at. */
+    refused: (kind: string, step: 'begin' | 'finish', failure: AuthErrors.AuthError) =>
+      reportRefused(self, kind, step, failure),
+    /** What the handle of a kind keeps that any browser may open. */
+    keptIn: (kind: BoundKind, handle: string): unknown =>
+      kind.bound === false ? openWith(self, kind.name, '', handle)?.content.kept : undefined,
+    /** Encrypts a string for one browser, so that only the application reads it. */
+    conceal: (browser: string, text: string): string =>
+      encrypt(pageKey(self, firstOf(self.roots()), browser), text).toString('base64url'),
+    reveal: (browser: string, hidden: string): string | undefined => {
       const raw = rawOf(hidden)
       const found = self.roots().map((root) => raw && decrypt(pageKey(self, root, browser), raw)?.toString())
       return found.find((text) => text !== undefined)
@@ -185,7 +175,6 @@ interface State extends CeremonyHost {
   readonly now: () => number
   /** The keys of all that is signed or sealed, the first first. */
   readonly roots: () => ReadonlyArray<Buffer>
-  readonly reports: ReturnType<typeof ceremonyReports>
   /** Answers that are being checked, so that the same one at the same time leads to the same place. */
   readonly running: Map<string, Promise<FinishResult>>
   readonly limited: ReturnType<typeof counting>
@@ -203,28 +192,29 @@ const signerOf = ({ roots, name }: State, kind: string): Signer => {
   }
 }
 
-interface Unsealed {
+interface Opened {
   readonly content: HandleContent
   readonly root: Buffer
+  readonly kind: string
+  readonly browser: string
 }
 
-const openWith = ({ roots, name }: State, kind: string, browser: string, handle: unknown): Unsealed | undefined => {
+const openWith = (self: State, kind: string, browser: string, handle: unknown): Opened | undefined => {
   const raw = rawOf(handle)
   if (raw === undefined) return undefined
-  for (const root of roots()) {
-    const content = unsealHandle(derive(root, 'handle', name, kind, browser), raw)
-    if (content !== undefined) return { content, root }
+  for (const root of self.roots()) {
+    const content = unsealHandle(handleKey(self, root, kind, browser), raw)
+    if (content !== undefined) return { content, root, kind, browser }
   }
   return undefined
 }
 
-const ceremonyOf = (
-  { name, origin, ids }: State,
-  { salt, intent, subject, returnTo, display, until }: Omit<HandleContent, 'kept'>,
-  root: Buffer,
-  kind: string,
-  browser: string,
-): Ceremony => {
+const handleKey = ({ name }: State, root: Buffer, kind: string, browser: string): Buffer =>
+  derive(root, 'handle', name, kind, browser)
+
+const ceremonyOf = (self: State, { content, root, kind, browser }: Opened): Ceremony => {
+  const { name, origin, ids } = self
+  const { intent, subject, returnTo, display, until, salt } = content
   const secret = (purpose: string) => derive(root, 'secret', name, kind, browser, salt, purpose).toString('base64url')
   return { intent, subject, origin, returnTo, display, until, secret, ids }
 }
@@ -236,21 +226,21 @@ const beginIn = async <Ask, Kept>(
   kind: Beginner<Ask, Kept>,
   { incoming, browser: given, ask, returnTo, display = 'page', before = [], ...about }: Beginning<Ask>,
 ): Promise<Result<Sent>> => {
-  const { intent, subject } = about
   const salt = randomId(16)
   const sent = await caught(async () => {
     const root = firstOf(self.roots())
     const browser = handleBrowser(kind, given)
     const until = self.now() + kind.lifetime
-    const content = { ...about, salt, until, returnTo: localPath(returnTo), display, before }
-    const ceremony = { ...ceremonyOf(self, content, root, kind.name, browser), conditional: about.conditional }
-    const begun = await kind.begin(incoming, ceremony, ask, signerOf(self, kind.name))
+    const content = { ...about, salt, until, returnTo: localPath(returnTo), display, before, kept: null }
+    const ceremony = ceremonyOf(self, { content, root, kind: kind.name, browser })
+    const beginning = { ...ceremony, conditional: about.conditional }
+    const begun = await kind.begin(incoming, beginning, ask, signerOf(self, kind.name))
     if (E.isLeft(begun)) return begun
-    const key = derive(root, 'handle', self.name, kind.name, browser)
-    return E.right(await begun.right.send(sealHandle(key, { ...content, kept: begun.right.kept })))
+    const { kept, send } = begun.right
+    return E.right(await send(sealHandle(handleKey(self, root, kind.name, browser), { ...content, kept })))
   })
-  if (E.isLeft(sent)) self.reports.refused(kind.name, 'begin', sent.left, { intent, subject })
-  else self.reports.begun(kind.name, { id: idOf(kind.name, salt), intent, subject })
+  if (E.isLeft(sent)) reportRefused(self, kind.name, 'begin', sent.left, about)
+  else reportGood(self, 'begun', kind.name, { ...about, id: idOf(kind.name, salt) })
   return sent
 }
 
@@ -261,7 +251,7 @@ const finishIn = async <Kept, Answer, P extends ProofGiven>(
   kind: Kind<never, Kept, Answer, P>,
   finishing: FinishRequest<P>,
 ): Promise<FinishResult> => {
-  let about: Required<KnownCeremony> | undefined
+  let about: KnownCeremony | undefined
   const ended = await caught(async (): Promise<FinishResult> => {
     const answered = kind.read(finishing.incoming, signerOf(self, kind.name))
     if (answered === undefined) return unfinishedFor('unknown')
@@ -272,20 +262,19 @@ const finishIn = async <Kept, Answer, P extends ProofGiven>(
     if (opened === undefined) return unfinishedFor(elsewhere)
     const { intent, subject, salt } = opened.content
     about = { id: idOf(kind.name, salt), intent, subject }
-    return finishOpened(self, kind, finishing, { ...opened, answer, browser, id: about.id })
+    return finishOpened(self, kind, finishing, { ...opened, answer, id: about.id })
   })
-  if (E.isLeft(ended)) self.reports.refused(kind.name, 'finish', ended.left, about)
+  if (E.isLeft(ended)) reportRefused(self, kind.name, 'finish', ended.left, about)
   else if (about !== undefined && ended.right.completed !== undefined) {
     const { user = about.subject, isAccepted } = ended.right.completed
-    if (isAccepted) self.reports.finished(kind.name, { ...about, subject: user })
-    else self.reports.refused(kind.name, 'finish', AuthErrors.unfinished('noAccount'), about)
+    if (isAccepted) reportGood(self, 'finished', kind.name, { ...about, subject: user })
+    else reportRefused(self, kind.name, 'finish', AuthErrors.unfinished('noAccount'), about)
   }
   return ended
 }
 
-interface Answering<Answer> extends Unsealed {
+interface Answering<Answer> extends Opened {
   readonly answer: Answer
-  readonly browser: string
   readonly id: string
 }
 
@@ -340,21 +329,21 @@ const checkOnce = async <Kept, Answer, P extends ProofGiven>(
   of: string,
 ): Promise<FinishResult> => {
   const { tries = 1 } = kind
-  const { content, root, answer, browser, id } = answering
-  const { until, intent, subject, returnTo, before, stamp, lasting } = content
-  const remembered = until - self.now() + MARGIN
+  const { content, answer, id } = answering
+  const { kept, salt: _salt, ...said } = content
+  const remembered = said.until - self.now() + MARGIN
   if (!(await useTry(self, of, tries, remembered))) {
     if (tries > 1) await self.running.get(id)
     return kind.leadsAgain === true && (await finishing.isFinishedHere(id)) ? E.right(endedAt(content)) : answeredBefore
   }
   // Safe: the same kind made it
-  const checked = await kind.check(content.kept as Kept, answer, ceremonyOf(self, content, root, kind.name, browser))
+  const checked = await kind.check(kept as Kept, answer, ceremonyOf(self, answering))
   if (E.isLeft(checked)) return checked
   const at = self.now()
   const proof = { ...checked.right, at: Math.min(checked.right.at ?? at, at) }
   const complete = async (): Promise<FinishResult> => {
     if (tries > 1 && !(await endTries(self, of, tries, remembered))) return answeredBefore
-    const completed = await finishing.complete({ proof, before, intent, subject, stamp, returnTo, lasting, id })
+    const completed = await finishing.complete({ ...said, proof, id })
     return E.isLeft(completed) ? completed : E.right({ ...endedAt(content), completed: completed.right })
   }
   return tries > 1 && kind.leadsAgain === true ? checkShared(self, finishing, answering, complete) : complete()
@@ -394,4 +383,47 @@ const firstOf = (roots: ReadonlyArray<Buffer>): Buffer => {
   return first
 }
 
+// The failure of an answer that came again: `unknown` for the client, and `used` in the record. Compared by identity
+const usedBefore: AuthErrors.AuthError = AuthErrors.unfinished('unknown')
+
 const answeredBefore: Result<never> = E.left(usedBefore)
+
+// --- records (`on('ceremony')` of `koa-with-auth/events`)
+
+interface KnownCeremony {
+  readonly id: string
+  readonly intent: Intent
+  readonly subject: string | undefined
+}
+
+const digestOfUser = ({ name }: State, subject: string | undefined) =>
+  subject !== undefined && { user: userDigest(name, subject) }
+
+const reportGood = (
+  self: State,
+  event: 'begun' | 'finished',
+  kind: string,
+  { id, intent, subject }: KnownCeremony,
+): void =>
+  report('ceremony')(() => {
+    const about = { intent, ceremony: ceremonyDigest(id), ...digestOfUser(self, subject) }
+    return { event, application: self.name, kind, ...about }
+  })
+
+const reportRefused = (
+  self: State,
+  kind: string,
+  step: 'begin' | 'finish',
+  failure: AuthErrors.AuthError,
+  { id, intent, subject }: Partial<KnownCeremony> = {},
+): void =>
+  report('ceremony')((): CeremonyEvent => {
+    const reason = failure === usedBefore ? 'used' : failure.reason
+    return {
+      ...{ event: 'refused', application: self.name, kind, step, failure: failure._tag },
+      ...(reason !== undefined && { reason }),
+      // of a beginning it has none, because its handle was never sent
+      ...(id !== undefined && { ceremony: ceremonyDigest(id) }),
+      ...(intent !== undefined && { intent, ...digestOfUser(self, subject) }),
+    }
+  })

@@ -16,7 +16,7 @@ import { headersOfRefusal } from '../koa/responseHeaders.js'
 import { english, type Page, type PageField } from '../sessions/Page.js'
 import { requestSessionOf } from '../sessions/RequestSession.js'
 import { type AnyKind, localPath, type Display, type Incoming } from './Kind.js'
-import { applicationOf, returnToIn, sentPath } from './request.js'
+import { returnToIn, sentPath, visitOf } from './request.js'
 
 export type Form = Pick<Page, 'kind' | 'fields' | 'action' | 'handle'>
 
@@ -72,7 +72,7 @@ export const shownBy = (
   handle: string,
 ): ReadonlyArray<PageField> => {
   if (kind.shows === undefined || requestSessionOf(ctx).host === undefined) return []
-  const kept = applicationOf('linkPage(kind)', ctx, false).ceremonies.keptIn(kind, handle)
+  const kept = visitOf('linkPage(kind)', ctx, undefined, false).ceremonies.keptIn(kind, handle)
   // Safe: a handle of this kind has what it keeps
   return kept === undefined ? [] : kind.shows(kept as never)
 }

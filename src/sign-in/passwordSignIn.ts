@@ -14,26 +14,15 @@ import { counting } from '../guesses/Guess.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { hash as hashed, needsRehash, verify } from '../passwords/passwords.js'
 import type { PageField } from '../sessions/Page.js'
-import { SignInRefused, type OwnLogInOptions } from '../sessions/SignIn.js'
-import { answerShown, checkKind, stampOfUser, respondSecond, readable, sealFirst } from './beginning.js'
+import { SignInRefused } from '../sessions/SignIn.js'
+import { answerShown, carried, checkKind, readable, respondSecond, sealFirst, stampOfUser } from './beginning.js'
 import type { SecondFactor } from './secondFactor.js'
 import { caught, thrownFor, usualLimiters } from './countFailures.js'
-import { carried, checkCarried, respondToken, signInBy } from './byToken.js'
 import { localPath, type Incoming } from './Kind.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
-import {
-  beginForm,
-  familyOf,
-  hidden,
-  isNavigation,
-  isUnanswered,
-  leadTo,
-  respondPage,
-  respondUnfinished,
-  type Form,
-} from './pages.js'
-import { applicationOf, isRefused, usedIn, type Application, returnToIn } from './request.js'
-import { finishCeremony } from './signIn.js'
+import * as pages from './pages.js'
+import { isRefused, returnToIn, usedIn, visitOf, type Visit } from './request.js'
+import { finishCeremony, respondToken, signInBy } from './signIn.js'
 
 /** The account of a name. */
 export interface PasswordAccount<U> {
@@ -165,37 +154,34 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
 const passwordHandler =
   <U extends object>(self: FormSelf<U>): Middleware =>
   async (ctx) => {
-    const application = applicationOf('passwordSignIn', ctx, false)
-    ctx.set('Cache-Control', 'no-store')
     const { as } = self
-    checkCarried('passwordSignIn({ accountOf', as, application.session)
+    const visit = visitOf('passwordSignIn', ctx, as, false)
+    ctx.set('Cache-Control', 'no-store')
     if (as === 'bearer' && isSafe(ctx.method)) return ctx.throw(405, { headers: { Allow: 'POST' } })
     if (isSafe(ctx.method)) {
-      return respondPage(ctx, answerShown(ctx, application) ?? { ...formNow(self, ctx), step: 'begin' })
+      return pages.respondPage(ctx, answerShown(visit) ?? { ...formNow(self, ctx), step: 'begin' })
     }
     const refuse = (failure: AuthErrors.AuthError, body?: Incoming['body']): Promise<void> => {
-      application.ceremonies.refused('password', 'finish', failure)
-      return respondUnfinished(ctx, failure, as === 'bearer' ? undefined : formNow(self, ctx, body))
+      visit.ceremonies.refused('password', 'finish', failure)
+      return pages.respondUnfinished(ctx, failure, as === 'bearer' ? undefined : formNow(self, ctx, body))
     }
-    if (isRefused(ctx, undefined, as)) return refuse(AuthErrors.forged)
+    if (isRefused(visit)) return refuse(AuthErrors.forged)
     const incoming = await readable(ctx, () => formNow(self, ctx))
     if (incoming === undefined) return
     const { body, address } = incoming
     const [name, password] = [body[self.named.username], body[self.named.password]]
     try {
       if (self.factors !== undefined && typeof body['handle'] === 'string') {
-        return await second(self, ctx, application, incoming, is.isFilled(name) ? name : undefined)
+        return await second(self, visit, incoming, is.isFilled(name) ? name : undefined)
       }
       if (!is.isFilled(name) || !is.isFilled(password)) return await refuse(AuthErrors.unfinished('malformed'), body)
-      const known = await self.count(name, address, () =>
-        caught(() => checkPassword(self, application, name, password)),
-      )
+      const known = await self.count(name, address, () => caught(() => checkPassword(self, visit, name, password)))
       if (E.isLeft(known)) return await refuse(known.left, body)
-      return await signInUser(self, ctx, application, incoming, known.right)
+      return await signInUser(self, visit, incoming, known.right)
     } catch (error) {
       if (!(error instanceof SignInRefused)) throw error
       await refuse(error.failure, body)
-      application.session.giveNonce(ctx)
+      visit.session.giveNonce(ctx)
     }
   }
 
@@ -226,9 +212,9 @@ const settingOf = <U extends object>(given: PasswordSignInOptions<U>): FormSelf<
   return { ...given, lifetimes: { idle, absolute, persistent }, count, named, fields }
 }
 
-const formNow = <U extends object>({ named, fields }: FormSelf<U>, ctx: Context, body: Incoming['body'] = {}): Form => {
+const formNow = <U extends object>({ named, fields }: FormSelf<U>, ctx: Context, body: Incoming['body'] = {}) => {
   const typed = bare({ ...body, [named.remember]: isChosen(body[named.remember]) ? 'on' : undefined })
-  return beginForm(ctx, 'password', fields, typed, named.returnTo)
+  return pages.beginForm(ctx, 'password', fields, typed, named.returnTo)
 }
 
 // --- the password
@@ -267,7 +253,7 @@ const renew = async <U extends object>(
 
 const checkPassword = async <U extends object>(
   self: FormSelf<U>,
-  application: Application,
+  visit: Visit,
   name: string,
   password: string,
 ): Promise<Result<ProvenUser<U>>> => {
@@ -275,7 +261,7 @@ const checkPassword = async <U extends object>(
   if (E.isLeft(found)) return found
   if (!(await verify(found.right?.hash, password)) || found.right === undefined) return wrongPassword
   // what was true before the password was verified may have been changed by a reset, which ends what is older than its stamp
-  const stamp = await stampOfUser(application, application.host.identify(found.right.user))
+  const stamp = await stampOfUser(visit, visit.host.identify(found.right.user))
   const now = await accountFor(self, name)
   if (E.isLeft(now)) return now
   if (now.right === undefined) return wrongPassword
@@ -286,29 +272,28 @@ const checkPassword = async <U extends object>(
 
 const signInUser = async <U extends object>(
   self: FormSelf<U>,
-  ctx: Context,
-  application: Application,
+  visit: Visit,
   incoming: Incoming,
   { user, stamp }: ProvenUser<U>,
 ): Promise<void> => {
-  const { named, lifetimes, keep = [], as } = self
+  const { ctx, as } = visit
+  const { named, lifetimes, keep = [] } = self
   const { body } = incoming
   const done = { user, remember: isChosen(body[named.remember]), body }
   const lasting = lifetimesFor('passwordSignIn', lifetimes, done)
   const proof = { method: 'password' }
   const returnTo = localPath(returnToIn(body, incoming.query, named.returnTo))
-  const kind = await factorOf(self, application, user)
+  const kind = await factorOf(self, visit, user)
   if (kind !== undefined) {
     const form = { answer: codeForm(self, kind, String(body[named.username])).fields }
-    await sealFirst(ctx, application, kind, { user, proof, returnTo, as, ...lasting }, { stamp, incoming, form })
-    return respondSecond(ctx, application, body)
+    await sealFirst(visit, kind, { user, proof, returnTo, ...lasting }, { stamp, incoming, form })
+    return respondSecond(visit, body)
   }
-  const further: OwnLogInOptions = { keep, proof, stamp, ...lasting }
-  const made = await signInBy(as, application.session, ctx, user, further)
+  const made = await signInBy(visit, user, { keep, proof, stamp, ...lasting })
   await self.signedIn?.(ctx, done)
   if (as === 'bearer') return respondToken(ctx, made)
-  if (!isUnanswered(ctx)) return
-  if (isNavigation(ctx)) leadTo(ctx, returnTo)
+  if (!pages.isUnanswered(ctx)) return
+  if (pages.isNavigation(ctx)) pages.leadTo(ctx, returnTo)
   else ctx.status = 204
 }
 
@@ -316,11 +301,11 @@ const signInUser = async <U extends object>(
 
 const factorOf = async <U extends object>(
   { factors }: FormSelf<U>,
-  application: Application,
+  { host }: Visit,
   user: U,
 ): Promise<SecondFactor | undefined> => {
   if (typeof factors !== 'function') {
-    return factors !== undefined && (await factors.has(application.host.identify(user))) ? factors : undefined
+    return factors !== undefined && (await factors.has(host.identify(user))) ? factors : undefined
   }
   const kind = (await factors(user)) || undefined
   if (kind !== undefined) checkKind('passwordSignIn({ factors })', kind)
@@ -328,8 +313,8 @@ const factorOf = async <U extends object>(
 }
 
 const codeForm = <U extends object>({ named }: FormSelf<U>, kind: SecondFactor, name: string | undefined) => ({
-  kind: familyOf(kind),
-  fields: [...(name === undefined ? [] : [hidden(named.username, name)]), ...(kind.form?.answer ?? [])],
+  kind: pages.familyOf(kind),
+  fields: [...(name === undefined ? [] : [pages.hidden(named.username, name)]), ...(kind.form?.answer ?? [])],
 })
 
 const userNamed = async <U extends object>(self: FormSelf<U>, name: string): Promise<U | undefined> => {
@@ -341,36 +326,35 @@ const userNamed = async <U extends object>(self: FormSelf<U>, name: string): Pro
 // The code of a page: the name says which account, and the handle whether its password was right, and of which user
 const second = async <U extends object>(
   self: FormSelf<U>,
-  ctx: Context,
-  application: Application,
+  visit: Visit,
   incoming: Incoming,
   name: string | undefined,
 ): Promise<void> => {
-  const { factors, keep, as, signedIn } = self
+  const { ctx, as } = visit
+  const { factors, keep, signedIn } = self
   // A stranger has no good handle. So nothing is looked up before it is opened, whose time would show which names exist
   let user = typeof factors === 'function' && name !== undefined ? await userNamed(self, name) : undefined
-  const kind = typeof factors === 'function' ? user && (await factorOf(self, application, user)) : factors
+  const kind = typeof factors === 'function' ? user && (await factorOf(self, visit, user)) : factors
   const failure =
     kind === undefined
       ? AuthErrors.unfinished('unknown')
-      : await finishCeremony(ctx, application, usedIn(application, kind), incoming, {
+      : await finishCeremony(visit, usedIn(visit, kind), incoming, {
           hookOf: () => () => user,
           isMeant: async (subject = '') => {
             user ??= await userNamed(self, name ?? subject)
-            return user !== undefined && application.host.identify(user) === subject
+            return user !== undefined && visit.host.identify(user) === subject
           },
           keep,
-          as,
           lifetimes: {},
           signedIn: () => user && signedIn?.(ctx, { user, remember: false, body: incoming.body }),
         })
   if (failure === undefined) return
-  if (as === 'bearer') return respondUnfinished(ctx, failure)
+  if (as === 'bearer') return pages.respondUnfinished(ctx, failure)
   const isAgain = kind !== undefined && (failure.reason === 'wrong' || failure._tag === 'throttled')
   const { handle } = incoming.body
   const again =
     isAgain && typeof handle === 'string' ? { ...formNow(self, ctx), ...codeForm(self, kind, name), handle } : undefined
-  return respondUnfinished(ctx, failure, again ?? formNow(self, ctx, incoming.body))
+  return pages.respondUnfinished(ctx, failure, again ?? formNow(self, ctx, incoming.body))
 }
 
 declareFactory('passwordSignIn', passwordSignIn)

@@ -15,6 +15,7 @@ import { fromCookie } from '../core/RequestFields.js'
 import { mac, randomId } from '../crypto/secrets.js'
 import { clientAddress } from '../guesses/addresses.js'
 import { requestSessionOf, type RequestSession } from '../sessions/RequestSession.js'
+import { bearerFix } from '../sessions/SignIn.js'
 import { originFor } from '../sessions/Origin.js'
 import { idsIn } from '../stores/oneTimeIds.js'
 import type { SessionHost } from '../sessions/SignInList.js'
@@ -23,7 +24,10 @@ import { type AnyKind, localPath, type Carried, type Incoming } from './Kind.js'
 
 // --- the application
 
-export interface Application {
+/** A request, and the application that it is for. */
+export interface Visit {
+  readonly ctx: Context
+  readonly as: Carried
   readonly ceremonies: Ceremonies
   readonly session: RequestSession
   readonly host: SessionHost
@@ -49,8 +53,8 @@ const applicationOrigin = ({ origin, isProduction }: SessionHost, { request }: C
 // RFC 9110 §15.5.20
 const misdirected = ({ ctx }: Request): never => ctx.throw(421)
 
-/** The application of a request. Throws if it has no sessions, or no origin, unless nothing that goes out has it. */
-export const applicationOf = (caller: string, ctx: Context, needsOrigin = true): Application => {
+/** Throws for an application without sessions, without tokens that `as` needs, or without an origin, unless nothing that goes out has it. */
+export const visitOf = (caller: string, ctx: Context, as: Carried, needsOrigin = true): Visit => {
   const session = requestSessionOf(ctx)
   const { host } = session
   if (host === undefined) {
@@ -58,13 +62,18 @@ export const applicationOf = (caller: string, ctx: Context, needsOrigin = true):
       `${caller}: call sessions(app, { origin, ... }) of koa-with-auth/sessions before the routers are mounted`,
     )
   }
+  if (as === 'bearer' && !host.hasTokens) throw new TypeError(`${caller}, { as: 'bearer' }: ${bearerFix}`)
   const origin = applicationOrigin(host, ctx, needsOrigin)
   const known = ceremoniesOf.get(host) ?? memory({ size: ORIGINS, maxAge: Infinity, dropsFirst: 'oldest' })
   ceremoniesOf.set(host, known)
   const made = known.get(origin) ?? ceremonies({ ...host, origin, ids: idsIn(host.store, host.name) })
   known.set(origin, fromNow(made))
-  return { ceremonies: made, session, host }
+  return { ctx, as, ceremonies: made, session, host }
 }
+
+/** The user who began, or who answers, by the session of the request that the route is for. */
+export const presentUser = ({ ctx, as, session }: Visit): string | undefined =>
+  as === 'bearer' && !session.token ? undefined : session.present(ctx)?.id
 
 // A kind without what all objects of a process inherit, after a merge has polluted their prototype
 const withoutInherited = <K extends object>(kind: K): K => {
@@ -80,7 +89,7 @@ const kindsOf = new WeakMap<SessionHost, Map<string, object>>()
  * A kind as an application uses it. Throws a TypeError for the second of two kinds with one name: what one of them began, the
  * other one would finish, although it may be the weaker one.
  */
-export const usedIn = <K extends { readonly name: string }>({ host }: Application, kind: K): K => {
+export const usedIn = <K extends { readonly name: string }>({ host }: Visit, kind: K): K => {
   const kinds = kindsOf.get(host) ?? new Map<string, object>()
   kindsOf.set(host, kinds)
   if ((kinds.get(kind.name) ?? kind) !== kind) {
@@ -103,8 +112,8 @@ const cookieOf = ({ https }: SessionHost): string => (https === true ? '__Host-b
  * The secret that a browser sent: a handle opens only in the browser that began. Of two cookies with this name, one may be
  * a forgery, so there is none.
  */
-export const browserOf = (host: SessionHost, request: Request): string | undefined => {
-  const sent = fromCookie(cookieOf(host))(request)
+export const browserOf = ({ ctx, host }: Visit): string | undefined => {
+  const sent = fromCookie(cookieOf(host))(ctx.request)
   return O.isSome(sent) && typeof sent.value === 'string' && /^[A-Za-z0-9_-]{43}$/.test(sent.value)
     ? sent.value
     : undefined
@@ -117,8 +126,9 @@ const made = new WeakMap<Context, string>()
  * The secret of a browser, which is renewed or made. There is one cookie for a browser, however many ceremonies, because
  * another one would end those that are pending in other tabs.
  */
-export const browserFor = (ctx: Context, host: SessionHost, lifetime: number): string => {
-  const browser = browserOf(host, ctx.request) ?? made.get(ctx) ?? randomId()
+export const browserFor = (visit: Visit, lifetime: number): string => {
+  const { ctx, host } = visit
+  const browser = browserOf(visit) ?? made.get(ctx) ?? randomId()
   made.set(ctx, browser)
   ctx.cookies.set(cookieOf(host), browser, {
     httpOnly: true,
@@ -147,7 +157,7 @@ const isNoVisit = (ctx: Context): boolean => isSafe(ctx.method) && (ctx.method !
  * Whether another site caused a request, or no user visits a page by it. What begins must be of a page whatever its method:
  * the user does not see where a form in a frame leads.
  */
-export const isRefused = (ctx: Context, role?: 'begin', as?: Carried): boolean =>
+export const isRefused = ({ ctx, as }: Visit, role?: 'begin'): boolean =>
   (role === 'begin' && !isOfPage(ctx)) ||
   isNoVisit(ctx) ||
   // a token is for nobody who cannot read the response
@@ -162,11 +172,8 @@ const ANSWER_AT_ONCE = 5000
  * The ceremonies that this browser has finished, by their ids: an answer that comes again leads where it led. Those that sign in are
  * remembered by the session, and the links that any browser may press by the store, under a MAC of the browser's own secret.
  */
-export const finishedHere = (
-  ctx: Context,
-  { session, host }: Application,
-  { bound, lifetime }: { readonly bound?: boolean | undefined; readonly lifetime: number },
-) => {
+export const finishedHere = (visit: Visit, { bound, lifetime }: Pick<AnyKind, 'bound' | 'lifetime'>) => {
+  const { ctx, session, host } = visit
   const { finished } = host
   const ids = idsIn(host.store, host.name)
   const linkOf = (browser: string, id: string): string => mac(browser, `finished ${id}`)
@@ -174,7 +181,7 @@ export const finishedHere = (
     has: async (id: string): Promise<boolean> => {
       if ((finished.get(id)?.until ?? 0) > Date.now()) return true
       if (bound !== false) return session.details(ctx).finished?.includes(id) === true
-      const browser = browserOf(host, ctx.request)
+      const browser = browserOf(visit)
       if (browser === undefined) return false
       const isNew = await ids.use(linkOf(browser, id), ANSWER_AT_ONCE)
       if (isNew) await ids.release(linkOf(browser, id))
@@ -187,7 +194,7 @@ export const finishedHere = (
       const details = session.details(ctx)
       if (bound !== false) {
         session.bindAnew(ctx, { ...details, finished: [...(details.finished ?? []), id].slice(-MAX_FINISHED) })
-      } else if (!ctx.headerSent) await ids.use(linkOf(browserFor(ctx, host, lifetime), id), lifetime)
+      } else if (!ctx.headerSent) await ids.use(linkOf(browserFor(visit, lifetime), id), lifetime)
     },
   }
 }
@@ -321,8 +328,7 @@ type Posted = Pick<AnyKind, 'posted' | 'concealed'>
  * if they cannot be one.
  */
 export const postedAddress = async (
-  ctx: Context,
-  { ceremonies }: Application,
+  { ctx, ceremonies }: Visit,
   { posted = [], concealed = [] }: Posted,
 ): Promise<string | undefined> => {
   const body = await membersSent(ctx)
@@ -342,7 +348,7 @@ export const postedAddress = async (
 }
 
 /** Decrypts the concealed fields of a query. What was not encrypted here is removed. */
-export const revealPosted = ({ query }: Incoming, { ceremonies }: Application, { concealed = [] }: Posted): void => {
+export const revealPosted = ({ ceremonies }: Visit, { query }: Incoming, { concealed = [] }: Posted): void => {
   for (const name of concealed) {
     const value = ceremonies.reveal(POSTED, query.get(name) ?? '')
     query.delete(name)

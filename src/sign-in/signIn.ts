@@ -5,34 +5,25 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
-import type { AuthError } from '../core/AuthError.js'
 import { isSameWay, type Proof, type ProofGiven } from '../core/Proof.js'
 import { fromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { stating } from '../core/data.js'
 import { checkHook, checkOptions, declareFactory, type Checks } from '../core/options.js'
 import { grantHolder, grantIn, type GrantHolder } from '../sessions/grants.js'
-import { proofsIn, type BearerSignIn, type SignIn, type OwnLogInOptions } from '../sessions/SignIn.js'
+import { proofsIn, SignInRefused } from '../sessions/SignIn.js'
+import type { BearerSignIn, OwnLogInOptions, SignIn } from '../sessions/SignIn.js'
 import type { SessionHost } from '../sessions/SignInList.js'
-import { checkKind, lastingIn, stampOfUser, respondSecond, begunFactors } from './beginning.js'
+import { begunFactors, carried, checkKind, lastingIn, respondSecond, stampOfUser } from './beginning.js'
 import { randomId } from '../crypto/secrets.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
-import { carried, checkCarried, checkTokenProof, presentBy, respondToken, signInBy } from './byToken.js'
-import { BY_TOKEN } from './ceremony.js'
-import { type AnyKind, intentsOf, type Carried, type Finished, type Incoming, type Intent, type Kind } from './Kind.js'
+import { BY_TOKEN, type Finished } from './ceremony.js'
+import { intentsOf, type AnyKind, type Incoming, type Intent, type Kind } from './Kind.js'
 import * as pages from './pages.js'
-import {
-  applicationOf,
-  browserOf,
-  finishedHere,
-  incomingOf,
-  isRefused,
-  postedAddress,
-  revealPosted,
-  sentPath,
-  usedIn,
-  type Application,
-} from './request.js'
+import { browserOf, finishedHere, incomingOf, isRefused, postedAddress, presentUser } from './request.js'
+import { revealPosted, sentPath, usedIn, visitOf, type Visit } from './request.js'
+
+type AuthError = AuthErrors.AuthError
 
 /** The finished ceremony, for the hook of the application. */
 export interface Done<P extends ProofGiven = ProofGiven> extends Pick<Finished<P>, 'proof' | 'intent' | 'returnTo'> {
@@ -118,20 +109,19 @@ const finishHandler = <Kept, Answer, P extends ProofGiven>(
     ...lifetimeChecks,
   })
   return async (ctx) => {
-    const application = applicationOf('finish(kind)', ctx)
-    checkCarried('finish(kind, hook', as, application.session)
-    const kind = usedIn(application, given)
-    if (kind.posted !== undefined && ctx.method === 'POST') return bounce(ctx, application, kind)
-    const formNow = (body: Incoming['body'], failure: AuthError) =>
-      as === 'bearer' ? undefined : formAgain(ctx, kind, body, failure)
-    if (isRefused(ctx, undefined, as)) {
-      application.ceremonies.refused(kind.name, 'finish', AuthErrors.forged)
-      return pages.respondUnfinished(ctx, AuthErrors.forged, formNow({}, AuthErrors.forged))
+    const visit = visitOf('finish(kind)', ctx, as)
+    const kind = usedIn(visit, given)
+    if (kind.posted !== undefined && ctx.method === 'POST') return bounce(visit, kind)
+    const respondFailed = (failure: AuthError, body: Incoming['body'] = {}) =>
+      pages.respondUnfinished(ctx, failure, as === 'bearer' ? undefined : formAgain(ctx, kind, body, failure))
+    if (isRefused(visit)) {
+      visit.ceremonies.refused(kind.name, 'finish', AuthErrors.forged)
+      return respondFailed(AuthErrors.forged)
     }
     const incoming = await incomingOf(ctx, 'finish')
-    revealPosted(incoming, application, kind)
-    const failure = await finishCeremony(ctx, application, kind, incoming, { hookOf, keep, as, lifetimes })
-    if (failure !== undefined) return pages.respondUnfinished(ctx, failure, formNow(incoming.body, failure))
+    revealPosted(visit, incoming, kind)
+    const failure = await finishCeremony(visit, kind, incoming, { hookOf, keep, lifetimes })
+    if (failure !== undefined) return respondFailed(failure, incoming.body)
   }
 }
 
@@ -140,43 +130,41 @@ interface CeremonyEnding<P extends ProofGiven> {
   /** Whether it is about the user who is meant. Otherwise it is a 400 `unknown`, and uses no answer up. */
   readonly isMeant?: (subject: string | undefined) => Promise<boolean>
   readonly keep: ReadonlyArray<string> | undefined
-  readonly as: Carried
   readonly lifetimes: LifetimeOptions<Done<P>>
   readonly signedIn?: () => unknown
 }
 
 /** Finishes a ceremony that this site caused, and answers, or resolves to the failure. */
 export const finishCeremony = async <Kept, Answer, P extends ProofGiven>(
-  ctx: Context,
-  application: Application,
+  visit: Visit,
   kind: Kind<never, Kept, Answer, P>,
   incoming: Incoming,
   ending: CeremonyEnding<P>,
 ): Promise<AuthError | undefined> => {
-  const { ceremonies, session, host } = application
-  const { hookOf, isMeant, as } = ending
+  const { ctx, as, ceremonies, session } = visit
+  const { hookOf, isMeant } = ending
   ctx.set('Cache-Control', 'no-store')
-  const subject = presentBy(as, session, ctx)
+  const subject = presentUser(visit)
   if (subject === undefined && session.isUnavailable()) {
     ceremonies.refused(kind.name, 'finish', AuthErrors.unavailable())
     return AuthErrors.unavailable()
   }
-  await checkTokenProof(as, session, ctx)
-  const here = finishedHere(ctx, application, kind)
-  const self: FinishRun<P> = { ...ending, ctx, application, kind, body: incoming.body, here }
+  await checkTokenProof(visit)
+  const here = finishedHere(visit, kind)
+  const self: FinishRun<P> = { ...ending, visit, kind, body: incoming.body, here }
   const ended = await ceremonies.finish(kind, {
     incoming,
-    browser: as === 'bearer' ? BY_TOKEN : browserOf(host, ctx.request),
+    browser: as === 'bearer' ? BY_TOKEN : browserOf(visit),
     subject,
     isGoingOn: async ({ subject: about, stamp }) =>
-      (stamp === undefined || about === undefined || (await stampOfUser(application, about)) === stamp) &&
+      (stamp === undefined || about === undefined || (await stampOfUser(visit, about)) === stamp) &&
       (isMeant === undefined || isMeant(about)),
     isAwaited: (intent) => hookOf(intent) !== undefined,
     isFinishedHere: async (id) => as === undefined && here.has(id),
     complete: (finished) => finishUp(self, finished),
   })
   if (E.isLeft(ended)) return ended.left
-  const second = respondSecond(ctx, application)
+  const second = respondSecond(visit)
   if (second !== undefined || as === undefined) await (second ?? pages.respondFinished(ctx, kind, ended.right))
   // the same answer at the same time made a token for another response
   else if (ended.right.completed === undefined) return AuthErrors.unfinished('unknown')
@@ -185,16 +173,16 @@ export const finishCeremony = async <Kept, Answer, P extends ProofGiven>(
 }
 
 interface FinishRun<P extends ProofGiven> extends CeremonyEnding<P> {
-  readonly ctx: Context
-  readonly application: Application
+  readonly visit: Visit
   readonly kind: Pick<AnyKind, 'name' | 'leadsAgain'>
   readonly body: Incoming['body']
   readonly here: ReturnType<typeof finishedHere>
   made?: BearerSignIn | undefined
 }
 
-const finishUp = async <P extends ProofGiven>(self: FinishRun<P>, finished: Finished & { readonly proof: P }) => {
-  const { ctx, application, kind, hookOf, lifetimes } = self
+const finishUp = async <P extends ProofGiven>(self: FinishRun<P>, finished: Finished<P>) => {
+  const { visit, kind, hookOf, lifetimes } = self
+  const { ctx } = visit
   const { intent, proof } = finished
   const done = { ...finished, body: self.body }
   const lasting = { ...finished.lasting, ...(intent === 'signIn' && lifetimesFor('finish', lifetimes, done)) }
@@ -203,7 +191,7 @@ const finishUp = async <P extends ProofGiven>(self: FinishRun<P>, finished: Fini
   if (E.isRight(answer)) return acceptUser(self, finished, lasting, answer.right)
   const isOwn = answer.left._tag === 'invalid' && answer.left.reason === undefined
   const second = begunFactors.get(ctx)
-  if (second !== undefined) await keepPending(application, kind.name, second.subject, proof)
+  if (second !== undefined) await keepPending(visit, kind.name, second.subject, proof)
   return isOwn && (second !== undefined || !pages.isUnanswered(ctx))
     ? E.right({ user: second?.subject, isAccepted: second !== undefined })
     : E.left(isOwn ? AuthErrors.unfinished('noAccount') : answer.left)
@@ -211,12 +199,12 @@ const finishUp = async <P extends ProofGiven>(self: FinishRun<P>, finished: Fini
 
 const acceptUser = async <P extends ProofGiven>(
   self: FinishRun<P>,
-  finished: Finished & { readonly proof: P },
+  finished: Finished<P>,
   lasting: Pick<OwnLogInOptions, 'idle' | 'absolute'>,
   user: unknown,
 ) => {
-  const { ctx, application, kind, here, keep = [], as, signedIn } = self
-  const { session, host } = application
+  const { visit, kind, here, keep = [], signedIn } = self
+  const { ctx, as, session, host } = visit
   const { intent, subject: about, id, proof, before, stamp } = finished
   const isSaid = intent === 'stepUp' && user === true
   const who = isSaid ? about : intent === 'signIn' || intent === 'stepUp' ? host.identify(user) : undefined
@@ -226,11 +214,11 @@ const acceptUser = async <P extends ProofGiven>(
   const given = { ...lasting, ...session.lasting }
   const grant = host.grants.size === 0 ? undefined : randomId(16)
   const further: OwnLogInOptions = { keep, ...given, proof, before, stamp, grant }
-  if (intent === 'signIn') self.made = await signInBy(as, session, ctx, user, further)
+  if (intent === 'signIn') self.made = await signInBy(visit, user, further)
   else if (intent === 'stepUp') await session.signing?.addProof(ctx, proof)
   if (intent === 'signIn' && who !== undefined) {
-    await keepGrants(host, grantHolder(host, who, { grant, absolute: given.absolute }), kind.name, proof, before)
-  } else await keepFurther(ctx, application, kind.name, proof, before)
+    await keepGrants(host, grantHolder(host, who, { grant, absolute: given.absolute }), kind.name, finished)
+  } else await keepFurther(visit, kind.name, finished)
   if (intent === 'signIn') await signedIn?.()
   if (kind.leadsAgain === true && as === undefined) await here.add(id, who ?? about)
   return E.right({ user: who, isAccepted: true })
@@ -244,8 +232,7 @@ const keepGrants = async (
   { grants }: SessionHost,
   holder: GrantHolder,
   kind: string,
-  proof: object,
-  before: ReadonlyArray<object>,
+  { proof, before }: Finished,
 ): Promise<void> => {
   for (const keeper of grants.values()) {
     for (const one of before) await keeper.adopt(holder, one)
@@ -254,11 +241,7 @@ const keepGrants = async (
 }
 
 // The same for a proof that is added to the session of the request
-const keepFurther = async (
-  ctx: Context,
-  { session, host }: Application,
-  ...what: readonly [kind: string, proof: object, before: ReadonlyArray<object>]
-): Promise<void> => {
+const keepFurther = async ({ ctx, session, host }: Visit, kind: string, finished: Finished): Promise<void> => {
   const present = host.grants.size === 0 ? undefined : session.present(ctx)
   if (present === undefined) return
   let details = session.details(ctx)
@@ -266,11 +249,11 @@ const keepFurther = async (
     details = { ...details, grant: randomId(16) }
     session.bindAnew(ctx, details)
   }
-  await keepGrants(host, grantHolder(host, present.id, details), ...what)
+  await keepGrants(host, grantHolder(host, present.id, details), kind, finished)
 }
 
 // A second factor comes first
-const keepPending = async ({ host }: Application, kind: string, user: string, proof: object): Promise<void> => {
+const keepPending = async ({ host }: Visit, kind: string, user: string, proof: object): Promise<void> => {
   for (const keeper of host.grants.values()) {
     if (keeper.kind === kind) await keeper.keep(grantHolder(host, user, {}), proof, true)
   }
@@ -319,16 +302,47 @@ const isOfUser = (signIn: SignIn | undefined, { proof, subject }: Finished): boo
   ((proof.issuer === undefined && proof.subject === subject) || proofsIn(signIn).some((one) => isSameWay(one, proof)))
 
 // The cookie is not sent with what another site posts. It is sent with the GET that follows
-const bounce = async (
-  ctx: Context,
-  application: Application,
-  kind: Pick<AnyKind, 'name' | 'posted' | 'concealed'>,
-): Promise<void> => {
-  const address = await postedAddress(ctx, application, kind)
+const bounce = async (visit: Visit, kind: Pick<AnyKind, 'name' | 'posted' | 'concealed'>): Promise<void> => {
+  const { ctx } = visit
+  const address = await postedAddress(visit, kind)
   const failure = AuthErrors.unfinished('unknown')
   if (address === undefined) return pages.respondUnfinished(ctx, failure, formAgain(ctx, kind, {}, failure))
   ctx.set('Cache-Control', 'no-store')
   pages.leadTo(ctx, address)
+}
+
+// --- sign-ins that a token carries
+
+/**
+ * Throws `SignInRefused` for a sign-in without the proof that its token needs (DPoP): before a code is used up, because every client
+ * begins without a nonce.
+ */
+const checkTokenProof = async ({ ctx, as, session }: Visit): Promise<void> => {
+  const { carrier, token } = session
+  if (as !== 'bearer' || token || carrier?.proofs === undefined) return
+  const proof = await carrier.proofs.ofIssuing(ctx.request)
+  if (E.isLeft(proof)) throw new SignInRefused(proof.left)
+}
+
+/** Signs in by the session of the request, or makes a token. */
+export const signInBy = async (
+  { ctx, as, session }: Visit,
+  user: unknown,
+  { keep, ...options }: OwnLogInOptions,
+): Promise<BearerSignIn | undefined> => {
+  // Safe, both: `identify` of the application refuses what it cannot identify
+  if (as === 'bearer') return session.signing?.logIn(ctx, user as never, { ...options, as })
+  await session.signing?.logIn(ctx, user as never, { keep, ...options, as: undefined })
+  return undefined
+}
+
+/** Answers with the token (RFC 6749 §5.1), whatever a hook has written; without one, the session of the request was changed. */
+export const respondToken = (ctx: Context, made: BearerSignIn | undefined): void => {
+  ctx.remove('Location')
+  ctx.status = made === undefined ? 204 : 200
+  if (made !== undefined)
+    ctx.body = { access_token: made.token, token_type: made.tokenType, expires_in: made.expiresIn }
+  ctx.set('Cache-Control', 'no-store')
 }
 
 declareFactory('finish', finish)
