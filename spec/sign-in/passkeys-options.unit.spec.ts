@@ -14,13 +14,17 @@ const making = (more: object) => () => passkeys({ ...options, ...more })
 describe('passkeys', () => {
   const wrong: ReadonlyArray<readonly [string, object, RegExp]> = [
     ['no rp', { rp: undefined }, /passkeys\(\{ rp \}\) takes an object/],
-    ['no id', { rp: { name: 'Shop' } }, /passkeys\(\{ rp \}\) must have an id that is a domain/],
+    ['no id', { rp: { name: 'Shop' } }, /passkeys\(\{ rp: \{ id \} \}\) must be a domain/],
     ['an id with a scheme', { rp: { id: 'https://shop.example', name: 'Shop' } }, /without scheme and port/],
     ['an id with a port', { rp: { id: 'localhost:3000', name: 'Shop' } }, /without scheme and port/],
     ['an address', { rp: { id: '127.0.0.1', name: 'Shop' } }, /localhost can/],
     ['upper case', { rp: { id: 'Shop.example', name: 'Shop' } }, /in lower case/],
-    ['a public suffix', { rp: { id: 'example', name: 'Shop' } }, /must have an id/],
-    ['no name', { rp: { id: 'shop.example', name: '' } }, /must have a name that is not empty/],
+    ['a public suffix', { rp: { id: 'example', name: 'Shop' } }, /must be a domain/],
+    [
+      'no name',
+      { rp: { id: 'shop.example', name: '' } },
+      /passkeys\(\{ rp: \{ name \} \}\) must be a string that is not empty/,
+    ],
     ['another member', { rp: { id: 'shop.example', name: 'Shop', icon: 'x' } }, /no option "icon"/],
     ['no origins', { origins: [] }, /passkeys\(\{ origins \}\) must be an array of at least one origin/],
     ['a string of origins', { origins: 'https://shop.example' }, /must be an array/],

@@ -14,9 +14,6 @@ import type { PageField } from '../sessions/Page.js'
 /** The purpose of a ceremony. `reset` and `verify` never sign in; `link` and `stepUp` are for a user who is signed in. */
 export type Intent = 'signIn' | 'link' | 'stepUp' | 'reset' | 'verify'
 
-/** What carries the sign-in of a route: a token, or, left out, the cookie. */
-export type Carried = 'bearer' | undefined
-
 /** Where a ceremony is shown: in the whole tab, or in a window that the page of its opener opened. */
 export type Display = 'page' | 'popup'
 

@@ -134,8 +134,6 @@ type FinishResult = Result<Ended>
 
 const unfinishedFor = (reason: UnfinishedReason): Result<never> => E.left(AuthErrors.unfinished(reason))
 
-export type Ceremonies = ReturnType<typeof ceremonies>
-
 export const ceremonies = (host: CeremonyHost) => {
   const self: State = {
     ...host,

@@ -13,14 +13,15 @@ import * as AuthErrors from '../core/AuthError.js'
 import { deepFreeze, errorInWords } from '../core/data.js'
 import { constantTimeEqual } from '../crypto/secrets.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactories, token, type Checks } from '../core/options.js'
+import { bare, checkOptions, declareFactories, token, type Checks } from '../core/options.js'
 import { counting } from '../guesses/Guess.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import type { Result } from '../core/Result.js'
 import type { NewPassword } from '../passwords/newPassword.js'
 import { passwordField } from './pages.js'
 import { usualLimiters } from './countFailures.js'
-import { routePath, typedDigits, type Answered, type Incoming, type Kind, type Signer } from './Kind.js'
+import type { PageField } from '../sessions/Page.js'
+import { routePath, typedDigits, type Ceremony, type Incoming, type Kind } from './Kind.js'
 
 // --- addresses and links
 
@@ -55,15 +56,6 @@ const codeField = { name: 'code', type: 'text', autocomplete: 'one-time-code', i
 
 const mailField = { name: 'address', type: 'email', autocomplete: 'email' } as const
 
-const linkTo = (origin: string, path: string, handle: string, key: string): string =>
-  `${origin}${path}?${new URLSearchParams({ handle, key }).toString()}`
-
-// The path that browsers see
-const mountedPath = ({ mount = '' }: Incoming, path: string): string =>
-  path.startsWith(`${mount}/`) ? path : `${mount}${path}`
-
-const kindName = (what: string, name: string | undefined): string => (name === undefined ? what : `${what}:${name}`)
-
 // The hidden members of the page's form, or the link itself
 const linkMembers = ({ method, body, query }: Incoming) => {
   const [handle, key] = ['handle', 'key'].map((name) =>
@@ -72,7 +64,7 @@ const linkMembers = ({ method, body, query }: Incoming) => {
   return { handle, key, code: body['code'] }
 }
 
-// After which time, in milliseconds, a mail is reported as too slow
+// After so many milliseconds a mail is reported as too slow
 const SLOW_MAIL = 30_000
 
 type Calling = <A extends object>(hook: string, given: A) => A
@@ -104,17 +96,74 @@ const secretParts = (value: string): ReadonlyArray<string> =>
     (part) => part.length > 3,
   )
 
+// --- options, and the parts that all kinds have
+
+interface MailOptions {
+  /** The path of the link: a GET shows `linkPage`, a POST is `finish` of the kind. The prefix of koa-mount is added. */
+  readonly path: string
+  /** Counts what asks for mails, and wrong codes, by address of the mail and of the client. Default: as `passwordSignIn` counts. */
+  readonly limiter?: Limiter | Limiters | undefined
+  /** A name that distinguishes this kind from another kind of the same function, such as `staff`. */
+  readonly name?: string | undefined
+  /** How long a mail is good, in milliseconds. Default 10 minutes (OWASP ASVS 5.0 §6.5.5); 1 hour if it only verifies an address. */
+  readonly lifetime?: number | undefined
+}
+
+const MINUTE = 60_000
+// Mail programs cut links of more than 2,000 characters. A link has an address of at most 254, and a path, encrypted
+const LONGEST_PATH = 1000
+
+const mailing = <O extends MailOptions>(
+  where: 'emailSignIn' | 'passwordReset' | 'emailVerification',
+  options: O,
+  checks: Checks<O>,
+  usual: number,
+) => {
+  const given = checkOptions(where, options, checks)
+  const { limiter = usualLimiters(), lifetime = usual } = given
+  return bare({ ...given, where, lifetime, count: counting(limiter, where) })
+}
+
+type Mailing<O extends MailOptions = MailOptions> = ReturnType<typeof mailing<O>>
+
+const mailKind = ({ where, name, lifetime, path }: Mailing, family: string, answer: ReadonlyArray<PageField>) => ({
+  name: name === undefined ? family : `${family}:${name}`,
+  part: where,
+  lifetime,
+  longestPath: LONGEST_PATH,
+  leadsAgain: true,
+  form: { begin: [mailField], answer, path },
+})
+
 // Begins for the address that was asked for, or sent, if it is none too many
-const beginMail = <B extends object | null>(
-  count: ReturnType<typeof counting>,
+const beginMail = (
+  { where, count }: Mailing,
   { body, address: from }: Incoming,
   ask: string | undefined,
-  send: (address: string, handle: string) => { readonly body: B },
+  post: (address: string, handle: string, calling: Calling) => unknown,
 ) => {
   const address = normalizeEmail(ask ?? body['address'])
   if (address === undefined) return noAddress
-  const begun = { kept: { address }, send: (handle: string) => send(address, handle) }
-  return count(address, from, () => E.right(begun), E.isRight)
+  const send = (handle: string) => {
+    sendLater(where, (calling) => post(address, handle, calling))
+    return { body: where === 'emailSignIn' ? { handle } : null }
+  }
+  return count(address, from, () => E.right({ kept: { address }, send }), E.isRight)
+}
+
+// What the key of a link signs: it is good for its own path, as a route of another kind has another one
+const signedText = ({ path }: Mailing, handle: string, ...stamp: ReadonlyArray<string>): string =>
+  JSON.stringify([handle, ...stamp, path])
+
+const linkTo = (
+  { path }: Mailing,
+  { mount = '' }: Incoming,
+  { origin }: Ceremony,
+  members: { readonly handle: string; readonly key: string },
+): string => {
+  // the path that browsers see
+  const seen = path.startsWith(`${mount}/`) ? path : `${mount}${path}`
+  return `${origin}${seen}?${new URLSearchParams({ ...members }).toString()}`
 }
 
 // --- signing in
@@ -128,17 +177,6 @@ export interface SignInMail {
   readonly code: string
 }
 
-interface MailOptions {
-  /** The path of the link: a GET shows `linkPage`, a POST is `finish` of the kind. The prefix of koa-mount is added. */
-  readonly path: string
-  /** Counts what asks for mails, and wrong codes, by address of the mail and of the client. Default: as `passwordSignIn` counts. */
-  readonly limiter?: Limiter | Limiters | undefined
-  /** A name that distinguishes this kind from another kind of the same function, such as `staff`. */
-  readonly name?: string | undefined
-  /** How long a mail is good, in milliseconds. Default 10 minutes (OWASP ASVS 5.0 §6.5.5); 1 hour if it only verifies an address. */
-  readonly lifetime?: number | undefined
-}
-
 /** How mails sign in. */
 export interface EmailSignInOptions extends MailOptions {
   /**
@@ -148,9 +186,6 @@ export interface EmailSignInOptions extends MailOptions {
   readonly send: (mail: SignInMail) => unknown
 }
 
-const MINUTE = 60_000
-// Mail programs cut links of more than 2,000 characters. A link has an address of at most 254, and a path, encrypted
-const LONGEST_PATH = 1000
 const MAIL_TRIES = 3
 const CODE_DIGITS = 8
 
@@ -186,31 +221,29 @@ type MailAnswer = { readonly by: 'link' } | { readonly by: 'code'; readonly code
 export const emailSignIn = (
   options: EmailSignInOptions,
 ): Kind<string, { readonly address: string }, MailAnswer, { method: string; subject: string }> => {
-  const given = checkOptions('emailSignIn', options, mailChecks)
-  const { send, path, limiter = usualLimiters(), name, lifetime = 10 * MINUTE } = given
-  const count = counting(limiter, 'emailSignIn')
-  // a code and a link are good for their own path, as a route of another `emailSignIn` has another one
-  const purpose = `code ${path}`
+  const self = mailing('emailSignIn', options, mailChecks, 10 * MINUTE)
+  // a code is good for its own path, as a route of another `emailSignIn` has another one
+  const purpose = `code ${self.path}`
   return {
-    name: kindName('mail', name),
-    part: 'emailSignIn',
-    lifetime,
+    ...mailKind(self, 'mail', [codeField]),
     tries: MAIL_TRIES,
-    longestPath: LONGEST_PATH,
-    form: { begin: [mailField], answer: [codeField], path },
-    leadsAgain: true,
-    begin: (incoming, { origin, secret }, ask, signer) =>
-      beginMail(count, incoming, ask, (address, handle) => {
-        const link = linkTo(origin, mountedPath(incoming, path), handle, signer.sign(linkedTo(path, handle)))
-        const code = codeFrom(secret(purpose))
-        sendLater('emailSignIn', (calling) => send(calling('send', { address, link, code })))
-        return { body: { handle } }
+    begin: (incoming, ceremony, ask, signer) =>
+      beginMail(self, incoming, ask, (address, handle, calling) => {
+        const link = linkTo(self, incoming, ceremony, { handle, key: signer.sign(signedText(self, handle)) })
+        return self.send(calling('send', { address, link, code: codeFrom(ceremony.secret(purpose)) }))
       }),
-    read: (incoming, signer) => mailAnswerIn(path, incoming, signer),
+    read: (incoming, signer) => {
+      const { handle, key, code } = linkMembers(incoming)
+      if (typeof handle !== 'string') return undefined
+      if (typeof key !== 'string') return { handle, answer: { by: 'code', code, from: incoming.address } }
+      return signer.verify(signedText(self, handle), key)
+        ? { handle, answer: { by: 'link' }, elsewhere: 'anotherBrowser' }
+        : undefined
+    },
     check: ({ address }, answer, { secret }) => {
       const proof = E.right({ method: 'mail', subject: address })
       if (answer.by === 'link') return proof
-      return count(address, answer.from, () => {
+      return self.count(address, answer.from, () => {
         const code = typedDigits(answer.code)
         const isRight = code !== undefined && constantTimeEqual(code, codeFrom(secret(purpose)))
         return isRight ? proof : E.left(AuthErrors.unfinished('wrong'))
@@ -219,32 +252,12 @@ export const emailSignIn = (
   }
 }
 
-const linkedTo = (path: string, handle: string): string => JSON.stringify([handle, path])
-
-const mailAnswerIn = (path: string, incoming: Incoming, signer: Signer): Answered<MailAnswer> | undefined => {
-  const { handle, key, code } = linkMembers(incoming)
-  if (typeof handle !== 'string') return undefined
-  if (typeof key !== 'string') return { handle, answer: { by: 'code', code, from: incoming.address } }
-  return signer.verify(linkedTo(path, handle), key)
-    ? { handle, answer: { by: 'link' }, elsewhere: 'anotherBrowser' }
-    : undefined
-}
-
 // --- resetting and verifying
 
 /** A mail with a link. */
 export interface LinkMail {
   readonly address: string
   readonly link: string
-}
-
-/** What `isGood` may return: whether a password will do, or what `newPassword` resolves to. */
-type GoodAnswer = boolean | NewPassword
-
-interface LinkAsked {
-  // For `emailVerification`, the identifier of the user who was signed in when it began, so that a new address is verified for that
-  // account: `{ id: subject, stamp }`. Otherwise `undefined`.
-  readonly subject: string | undefined
 }
 
 /** The account of a link. */
@@ -257,8 +270,14 @@ export interface LinkAccount {
 
 /** How links by mail work. */
 export interface EmailVerificationOptions extends MailOptions {
-  /** The account of an address; `undefined` if there is none, so that no mail is sent. */
-  readonly accountOf: (address: string, asked: LinkAsked) => LinkAccount | undefined | Promise<LinkAccount | undefined>
+  /**
+   * The account of an address; `undefined` if there is none, so that no mail is sent. For `emailVerification`, `subject` is the identifier
+   * of the user who was signed in when it began, so that a new address is verified for that account: `{ id: subject, stamp }`.
+   */
+  readonly accountOf: (
+    address: string,
+    asked: { readonly subject: string | undefined },
+  ) => LinkAccount | undefined | Promise<LinkAccount | undefined>
   /** Sends the mail. It runs after the response; see `emailSignIn`. */
   readonly send: (mail: LinkMail) => unknown
 }
@@ -270,18 +289,22 @@ export interface PasswordResetOptions extends EmailVerificationOptions {
    * Otherwise, as for an empty one, it is a 400 `weak`, and the link stays good. Default: the hook of `finish` decides.
    */
   readonly isGood?:
-    | ((password: string, account: LinkAccount & { readonly address: string }) => GoodAnswer | Promise<GoodAnswer>)
+    | ((
+        password: string,
+        account: LinkAccount & { readonly address: string },
+      ) => boolean | NewPassword | Promise<boolean | NewPassword>)
     | undefined
 }
 
 const linkChecks: Checks<PasswordResetOptions> = { ...mailChecks, accountOf: is.hook(2), isGood: is.maybe(is.hook(2)) }
 
-interface LinkAnswer {
-  readonly isGenuine: (stamp: string) => boolean
-}
-
 /** A kind that is pressed in any browser. */
-export type LinkKind = Kind<string, { readonly address: string }, LinkAnswer, LinkProof>
+export type LinkKind = Kind<
+  string,
+  { readonly address: string },
+  { readonly isGenuine: (stamp: string) => boolean },
+  LinkProof
+>
 
 /** The proof of a link in a mail. */
 export interface LinkProof {
@@ -294,95 +317,63 @@ export interface LinkProof {
   readonly address: string
 }
 
-// Databases answer null for a row that is not there
-const asksFor =
-  (where: string, accountOf: EmailVerificationOptions['accountOf']) =>
-  async (address: string, subject: string | undefined): Promise<LinkAccount | undefined> => {
-    const account: Partial<LinkAccount> | null | undefined = await accountOf(address, { subject })
-    if (account === undefined || account === null) return undefined
-    const { id, stamp } = account
-    if (typeof id === 'string' && id !== '' && typeof stamp === 'string') return { id, stamp }
-    throw new TypeError(`${where}({ accountOf }) must return { id, stamp }: the identifier of the user, and a string`)
-  }
+type Links = Mailing<PasswordResetOptions>
 
-interface Links extends PasswordResetOptions {
-  readonly where: 'passwordReset' | 'emailVerification'
-  readonly count: ReturnType<typeof counting>
-  readonly found: ReturnType<typeof asksFor>
-}
-
-const linkKind = (intent: 'reset' | 'verify', options: PasswordResetOptions): LinkKind => {
-  const where = intent === 'reset' ? 'passwordReset' : 'emailVerification'
-  const given = checkOptions(where, options, linkChecks)
-  const { accountOf, path, limiter = usualLimiters(), lifetime = (intent === 'reset' ? 10 : 60) * MINUTE } = given
-  const self: Links = { ...given, where, count: counting(limiter, where), found: asksFor(where, accountOf) }
-  return {
-    name: kindName(intent, given.name),
-    part: where,
-    lifetime,
-    longestPath: LONGEST_PATH,
-    bound: false,
-    intents: [intent],
-    leadsAgain: true,
-    ...(intent === 'reset' && {
-      shows: ({ address }) => [
-        { name: 'address', type: 'email', autocomplete: 'username', value: address, readonly: true },
-      ],
-    }),
-    form: { begin: [mailField], answer: intent === 'reset' ? [passwordField] : [], path },
-    ...(given.isGood !== undefined && {
-      accepts: ({ password }, { address }, { isGenuine }) => isGoodFor(self, password, address, isGenuine),
-    }),
-    begin: (incoming, beginning, ask, signer) => beginLink(self, incoming, beginning, ask, signer),
-    read: (incoming, signer) => {
-      const { handle, key } = linkMembers(incoming)
-      if (typeof handle !== 'string' || typeof key !== 'string') return undefined
-      return { handle, answer: { isGenuine: (stamp) => signer.verify(linkedBy(self, handle, stamp), key) } }
-    },
-    check: async ({ address }, { isGenuine }, { subject }) => {
-      const account = await self.found(address, subject)
-      return account !== undefined && isGenuine(account.stamp)
-        ? E.right({ method: 'mail', subject: account.id, stamp: account.stamp, address })
-        : E.left(AuthErrors.unfinished('unknown'))
-    },
-  }
-}
-
-// a link is good for its own path, as a route of another kind has another one
-const linkedBy = ({ path }: Links, handle: string, stamp: string): string => JSON.stringify([handle, stamp, path])
-
-const isGoodFor = async (
-  { found, isGood }: Links,
-  password: unknown,
+const accountFor = async (
+  { where, accountOf }: Links,
   address: string,
-  isGenuine: (stamp: string) => boolean,
-) => {
-  const account = await found(address, undefined)
+  subject: string | undefined,
+): Promise<LinkAccount | undefined> => {
+  // databases answer null for a row that is not there
+  const account: Partial<LinkAccount> | null | undefined = await accountOf(address, { subject })
+  if (account === undefined || account === null) return undefined
+  const { id, stamp } = account
+  if (typeof id === 'string' && id !== '' && typeof stamp === 'string') return { id, stamp }
+  throw new TypeError(`${where}({ accountOf }) must return { id, stamp }: the identifier of the user, and a string`)
+}
+
+const resetPart = (self: Links): Partial<LinkKind> => ({
+  shows: ({ address }) => [
+    { name: 'address', type: 'email', autocomplete: 'username', value: address, readonly: true },
+  ],
+  ...(self.isGood !== undefined && {
+    accepts: ({ password }, { address }, { isGenuine }) => isGoodFor(self, password, address, isGenuine),
+  }),
+})
+
+const linkKind = (intent: 'reset' | 'verify', self: Links): LinkKind => ({
+  ...mailKind(self, intent, intent === 'reset' ? [passwordField] : []),
+  bound: false,
+  intents: [intent],
+  ...(intent === 'reset' && resetPart(self)),
+  begin: (incoming, ceremony, ask, signer) =>
+    beginMail(self, incoming, ask, async (address, handle, calling) => {
+      calling('accountOf', { address })
+      const account = await accountFor(self, address, ceremony.subject)
+      if (account === undefined) return
+      const key = signer.sign(signedText(self, handle, account.stamp))
+      await self.send(calling('send', { address, link: linkTo(self, incoming, ceremony, { handle, key }) }))
+    }),
+  read: (incoming, signer) => {
+    const { handle, key } = linkMembers(incoming)
+    if (typeof handle !== 'string' || typeof key !== 'string') return undefined
+    return { handle, answer: { isGenuine: (stamp) => signer.verify(signedText(self, handle, stamp), key) } }
+  },
+  check: async ({ address }, { isGenuine }, { subject }) => {
+    const account = await accountFor(self, address, subject)
+    return account !== undefined && isGenuine(account.stamp)
+      ? E.right({ method: 'mail', subject: account.id, stamp: account.stamp, address })
+      : E.left(AuthErrors.unfinished('unknown'))
+  },
+})
+
+const isGoodFor = async (self: Links, password: unknown, address: string, isGenuine: (stamp: string) => boolean) => {
+  const account = await accountFor(self, address, undefined)
   // no hook looks at what comes with a forged or older link, which `check` refuses
   if (account === undefined || !isGenuine(account.stamp)) return true
   if (typeof password !== 'string' || password === '') return false
-  const answer = await isGood?.(password, { ...account, address })
+  const answer = await self.isGood?.(password, { ...account, address })
   return typeof answer === 'object' ? answer.ok || answer.reason : (answer ?? false)
-}
-
-const beginLink = (
-  self: Links,
-  incoming: Incoming,
-  { origin, subject }: Parameters<LinkKind['begin']>[1],
-  ask: string | undefined,
-  signer: Parameters<LinkKind['begin']>[3],
-) => {
-  const { where, found, send, path, count } = self
-  return beginMail(count, incoming, ask, (address, handle) => {
-    sendLater(where, async (calling) => {
-      calling('accountOf', { address })
-      const account = await found(address, subject)
-      if (account === undefined) return
-      const key = signer.sign(linkedBy(self, handle, account.stamp))
-      await send(calling('send', { address, link: linkTo(origin, mountedPath(incoming, path), handle, key) }))
-    })
-    return { body: null }
-  })
 }
 
 /**
@@ -404,13 +395,15 @@ const beginLink = (
  *   send: ({ address, link }) => console.log(address, link), // your mailer
  * })
  */
-export const passwordReset = (options: PasswordResetOptions): LinkKind => linkKind('reset', options)
+export const passwordReset = (options: PasswordResetOptions): LinkKind =>
+  linkKind('reset', mailing('passwordReset', options, linkChecks, 10 * MINUTE))
 
 /**
  * A kind that verifies the address of a user by a link. `begin(verify, { ask: (ctx) => address })`, behind `sessionAuth()`;
  * it answers 204. The hook of `finish` gets the user's identifier as `proof.subject`. No user is signed in. Throws a
  * TypeError for options that cannot work.
  */
-export const emailVerification = (options: EmailVerificationOptions): LinkKind => linkKind('verify', options)
+export const emailVerification = (options: EmailVerificationOptions): LinkKind =>
+  linkKind('verify', mailing('emailVerification', options, linkChecks, 60 * MINUTE))
 
 declareFactories({ emailSignIn, passwordReset, emailVerification })

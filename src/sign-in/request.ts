@@ -19,21 +19,22 @@ import { bearerFix } from '../sessions/SignIn.js'
 import { originFor } from '../sessions/Origin.js'
 import { idsIn } from '../stores/oneTimeIds.js'
 import type { SessionHost } from '../sessions/SignInList.js'
-import { ceremonies, type Ceremonies } from './ceremony.js'
-import { type AnyKind, localPath, type Carried, type Incoming } from './Kind.js'
+import { ceremonies } from './ceremony.js'
+import { localPath, type AnyKind, type Incoming } from './Kind.js'
 
 // --- the application
 
 /** A request, and the application that it is for. */
 export interface Visit {
   readonly ctx: Context
-  readonly as: Carried
-  readonly ceremonies: Ceremonies
+  /** A token carries the sign-in; left out: the cookie. */
+  readonly as: 'bearer' | undefined
+  readonly ceremonies: ReturnType<typeof ceremonies>
   readonly session: RequestSession
   readonly host: SessionHost
 }
 
-const ceremoniesOf = new WeakMap<SessionHost, Memory<Ceremonies>>()
+const ceremoniesOf = new WeakMap<SessionHost, Memory<Visit['ceremonies']>>()
 
 // Of one application
 const ORIGINS = 1000
@@ -54,7 +55,7 @@ const applicationOrigin = ({ origin, isProduction }: SessionHost, { request }: C
 const misdirected = ({ ctx }: Request): never => ctx.throw(421)
 
 /** Throws for an application without sessions, without tokens that `as` needs, or without an origin, unless nothing that goes out has it. */
-export const visitOf = (caller: string, ctx: Context, as: Carried, needsOrigin = true): Visit => {
+export const visitOf = (caller: string, ctx: Context, as: Visit['as'], needsOrigin = true): Visit => {
   const session = requestSessionOf(ctx)
   const { host } = session
   if (host === undefined) {

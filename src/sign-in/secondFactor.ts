@@ -37,10 +37,7 @@ export interface CodeFactor {
   readonly isNumeric?: boolean | undefined
 }
 
-/** The keys of an application: `() => app.keys`. The first seals, all open. */
-type KeysNow = () => unknown
-
-const rootsOf = (keys: KeysNow, purpose: string): ReadonlyArray<Buffer> => {
+const rootsOf = (keys: () => unknown, purpose: string): ReadonlyArray<Buffer> => {
   const now = keys()
   if (strengthOf(now) === 'weak') throw new TypeError(keysFix)
   return derivedFrom(now, `koa-with-auth/${purpose}`)
@@ -51,11 +48,9 @@ const rootsOf = (keys: KeysNow, purpose: string): ReadonlyArray<Buffer> => {
 const TOTP_STEP = 30_000
 const TOTP_DIGITS = 6
 const SECRET_BYTES = 20
-/** How long the newest code of a secret is remembered, so that no older one is good when the clock is set back. */
+// So long the newest code of a secret is remembered, so that no older one is good when the clock is set back
 const STEP_LIFETIME = 90 * 86_400_000
-
 const STORE_TIMEOUT = 2000
-
 // More codes of one user cannot be good at once
 const CHANGES = 3
 
@@ -63,13 +58,13 @@ const CHANGES = 3
 const isNewest = async (store: Store, name: string, step: number): Promise<boolean> => {
   for (let tries = 0; tries < CHANGES; tries++) {
     const [was] = await store.get([name])
-    if (was === undefined) {
-      if (await store.insert(name, String(step), STEP_LIFETIME)) return true
-    } else {
-      // also after the clock was set back
-      if (!(step > Number(was))) return false
-      if (await store.update(name, String(step), STEP_LIFETIME, was)) return true
-    }
+    // also after the clock was set back
+    if (was !== undefined && !(step > Number(was))) return false
+    const isNoted =
+      was === undefined
+        ? store.insert(name, String(step), STEP_LIFETIME)
+        : store.update(name, String(step), STEP_LIFETIME, was)
+    if (await isNoted) return true
   }
   return false
 }
@@ -97,7 +92,7 @@ export interface TotpOptions {
   /** The name of the service, which the app shows. */
   readonly issuer: string
   /** The keys that encrypt secrets at rest: `() => app.keys`. The first encrypts, all decrypt. */
-  readonly keys: KeysNow
+  readonly keys: () => unknown
   /** The sealed secret of a user, as `enrol` made it, once it is active; `undefined` if there is none. */
   readonly secretOf: (user: string) => string | undefined | Promise<string | undefined>
   /** Where used codes are remembered: the store of the sessions. */
@@ -151,32 +146,19 @@ export const totp = (options: TotpOptions): Totp => {
   const given = checkOptions<TotpOptions>('totp', options, checks)
   const { issuer, keys, secretOf, window: around = 1 } = given
   const inStore = timedStore('one-time-ids', given.store, STORE_TIMEOUT)
-  const seal = (user: string, secret: Buffer): string => {
-    const [root] = rootsOf(keys, 'totp')
-    // Safe: strong keys are at least one
-    return encrypt(root as Buffer, secret, user).toString('base64url')
-  }
-  const open = (user: string, kept: string): Buffer => {
-    const raw = Buffer.from(kept, 'base64url')
+  const open = (user: string, sealed: string): Buffer => {
+    const raw = Buffer.from(sealed, 'base64url')
     for (const root of rootsOf(keys, 'totp')) {
       const secret = decrypt(root, raw, user)
       if (secret !== undefined) return secret
     }
     throw new Error('totp: no key of app.keys opens the secret of this user; keep old keys in the list')
   }
-  const confirm = async (user: string, kept: string, typed: unknown): Promise<boolean> => {
-    const secret = open(user, kept)
-    const code = typedDigits(typed) ?? ''
-    const now = Math.floor(Date.now() / TOTP_STEP)
-    let found: number | undefined
-    // every step is compared, so the time does not show which one fits
-    for (let step = now - around; step <= now + around; step++) {
-      if (constantTimeEqual(code, codeOfStep(secret, step))) found = step
-    }
-    if (found === undefined) return false
+  const confirm = async (user: string, sealed: string, typed: unknown): Promise<boolean> => {
+    const secret = open(user, sealed)
+    const step = stepOf(secret, typedDigits(typed) ?? '', around)
     const id = JSON.stringify(['totp', user, digest(secret)])
-    const newest = `koa-with-auth/totp/${digest(id)}`
-    return isNewest(inStore, newest, found)
+    return step !== undefined && isNewest(inStore, `koa-with-auth/totp/${digest(id)}`, step)
   }
   return {
     method: 'totp',
@@ -186,15 +168,27 @@ export const totp = (options: TotpOptions): Totp => {
       const secret = base32(bytes)
       const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(account)}`
       const uri = `otpauth://totp/${label}?secret=${secret}&issuer=${encodeURIComponent(issuer)}`
-      return { secret, uri, sealed: seal(user, bytes) }
+      const [root] = rootsOf(keys, 'totp')
+      // Safe: strong keys are at least one
+      return { secret, uri, sealed: encrypt(root as Buffer, bytes, user).toString('base64url') }
     },
     confirm,
     has: async (user) => typeof (await secretOf(user)) === 'string',
     verify: async (user, code) => {
-      const kept = await secretOf(user)
-      return kept !== undefined && confirm(user, kept, code)
+      const sealed = await secretOf(user)
+      return sealed !== undefined && confirm(user, sealed, code)
     },
   }
+}
+
+// The step of a code; every step is compared, so the time does not show which one fits
+const stepOf = (secret: Buffer, code: string, around: number): number | undefined => {
+  const now = Math.floor(Date.now() / TOTP_STEP)
+  let found: number | undefined
+  for (let step = now - around; step <= now + around; step++) {
+    if (constantTimeEqual(code, codeOfStep(secret, step))) found = step
+  }
+  return found
 }
 
 // --- recovery codes
@@ -205,7 +199,7 @@ const CODE_BYTES = 15
 /** How recovery codes work. */
 export interface RecoveryCodesOptions {
   /** The keys that digest codes: `() => app.keys`. */
-  readonly keys: KeysNow
+  readonly keys: () => unknown
   /**
    * Removes one of these digests from those of a user, and resolves to whether one was there. In one step, so that a code
    * is used once: `delete from recovery where user = ? and digest in (...)`.
@@ -283,22 +277,23 @@ export interface SecondFactorOptions {
   readonly path?: string | undefined
 }
 
-interface CodesAnswer {
+interface CodeAnswer {
   readonly code: unknown
   readonly from: string
 }
 
-interface Handle {
-  readonly handle: string
+interface CodeProof {
+  readonly method: string
+  readonly subject: string
 }
 
 /** A kind whose answer is a code. */
-export interface SecondFactor extends Kind<unknown, null, CodesAnswer, { method: string; subject: string }, Handle> {
+export interface SecondFactor extends Kind<unknown, null, CodeAnswer, CodeProof, { readonly handle: string }> {
   /**
    * The proof by a code of a user who is signed in, for `addProof`. Wrong codes are counted by the same limiter. Rejects
    * with `SignInRefused` for a wrong code (403), for too many (429), and in an outage (503).
    */
-  readonly prove: (ctx: WithRequest, user: string, code: unknown) => Promise<{ method: string; subject: string }>
+  readonly prove: (ctx: WithRequest, user: string, code: unknown) => Promise<CodeProof>
   /** Whether a user has set up one of the factors; one that is only spare does not count beside others. */
   readonly has: (user: string) => Promise<boolean>
 }
@@ -350,11 +345,7 @@ export const secondFactor = (options: SecondFactorOptions): SecondFactor => {
     path: is.maybe(routePath("finish(code, ...), such as '/sign-in/code'")),
   })
   const { factors, limiter = usualLimiters(), name, lifetime = 600_000, path } = given
-  const self: Codes = {
-    factors,
-    count: counting(limiter, 'secondFactor'),
-    ofAccount: counting(memoryLimiter(MAX_WRONG_CODES, DAY_SECONDS), 'secondFactor'),
-  }
+  const self = codesOf(factors, limiter)
   const isNumeric = factors.every((factor) => factor.isNumeric === true)
   return {
     name: ['code', name, factors.map(({ method }) => method).join()].filter((part) => part !== undefined).join(':'),
@@ -389,14 +380,20 @@ export const secondFactor = (options: SecondFactorOptions): SecondFactor => {
   }
 }
 
-interface Codes {
-  readonly factors: ReadonlyArray<CodeFactor>
-  readonly count: ReturnType<typeof counting>
-  /** Whoever knows the password has as many addresses as they like. */
-  readonly ofAccount: ReturnType<typeof counting>
-}
+const codesOf = (factors: ReadonlyArray<CodeFactor>, limiter: Limiter | Limiters) => ({
+  factors,
+  count: counting(limiter, 'secondFactor'),
+  // whoever knows the password has as many addresses as they like
+  ofAccount: counting(memoryLimiter(MAX_WRONG_CODES, DAY_SECONDS), 'secondFactor'),
+})
 
-const checkCode = (self: Codes, user: string, code: unknown, from: string, ids: OneTimeIds | undefined) =>
+const checkCode = (
+  self: ReturnType<typeof codesOf>,
+  user: string,
+  code: unknown,
+  from: string,
+  ids: OneTimeIds | undefined,
+) =>
   self.ofAccount(user, '', () =>
     self.count(user, from, () =>
       inAllProcesses(ids, user, async () => {

@@ -143,20 +143,20 @@ export const providerAnswer = (proof: object): ProviderAnswer | undefined => {
 
 // --- failures
 
-/** A failure, and a detail for records, which names no value that was sent. */
+/** A failure, and what was wrong, such as `OAUTH_JWT_TIMESTAMP_CHECK_FAILED`, for records: no value that was sent. */
 interface ProviderFailure {
   readonly error: AuthError
-  /** What was wrong, such as `OAUTH_JWT_TIMESTAMP_CHECK_FAILED`. */
-  readonly detail: string
+  readonly problem: string
 }
 
 /** What openid-client threw about an answer of a provider, as a failure that is reported. */
 export const rejected = (issuer: string, thrown: unknown, step: 'code' | 'userinfo'): Result<never> => {
-  const { error, detail } = providerFailureOf(thrown, step)
-  const { _tag, reason } = error
-  report('provider-answer')(() => {
-    return { event: 'refused', issuer, failure: _tag, ...(reason !== undefined && { reason }), problem: detail }
-  })
+  const { error, problem } = providerFailureOf(thrown, step)
+  const { _tag: failure, reason } = error
+  report('provider-answer')(() => ({
+    ...{ event: 'refused', issuer, failure, problem },
+    ...(reason !== undefined && { reason }),
+  }))
   return E.left(error)
 }
 
@@ -166,36 +166,28 @@ export const asThrown = (thrown: unknown): unknown => {
   return error._tag === 'raised' ? error.error : new UnavailableError('the provider')
 }
 
-const failure = (error: AuthError, detail: string): ProviderFailure => ({ error, detail })
+const outage = (problem: string): ProviderFailure => ({ error: AuthErrors.unavailable(), problem })
 
-const outageFailure = (detail: string): ProviderFailure => failure(AuthErrors.unavailable(), detail)
+const wrongAnswer = (problem: string): ProviderFailure => ({ error: AuthErrors.unfinished('provider'), problem })
 
-const wrongAnswer = (detail: string): ProviderFailure => failure(AuthErrors.unfinished('provider'), detail)
+// Our own mistake, which Koa logs. It says what our client did wrong, without what the provider wrote about it
+const misconfigured = (problem: string, error = new Error(`the provider refuses this client: ${problem}`)) => ({
+  error: AuthErrors.raised(error),
+  problem,
+})
 
-const outages: ReadonlySet<unknown> = new Set([
-  'OAUTH_TIMEOUT',
-  'OAUTH_ABORT',
-  'OAUTH_RESPONSE_IS_NOT_CONFORM',
-  'OAUTH_RESPONSE_IS_NOT_JSON',
-])
+const outages = /^OAUTH_(?:TIMEOUT|ABORT|RESPONSE_IS_NOT_CONFORM|RESPONSE_IS_NOT_JSON)$/
 
 // Our registration or the provider's metadata
-const configuration: ReadonlySet<unknown> = new Set([
-  'OAUTH_HTTP_REQUEST_FORBIDDEN',
-  'OAUTH_REQUEST_PROTOCOL_FORBIDDEN',
-  'OAUTH_INVALID_SERVER_METADATA',
-  'OAUTH_MISSING_SERVER_METADATA',
-])
+const misconfigurations = /^OAUTH_(?:(?:HTTP_REQUEST|REQUEST_PROTOCOL)_FORBIDDEN|(?:INVALID|MISSING)_SERVER_METADATA)$/
 
-const errorsOfOutage: ReadonlySet<string> = new Set(['server_error', 'temporarily_unavailable', 'slow_down'])
+const errorsOfOutage = /^(?:server_error|temporarily_unavailable|slow_down)$/
 
 // OpenID Connect Core §3.1.2.6: what a provider answers to prompt=none
-const needsInteraction: ReadonlySet<string> = new Set([
-  'login_required',
-  'interaction_required',
-  'consent_required',
-  'account_selection_required',
-])
+const needsInteraction = /^(?:login|interaction|consent|account_selection)_required$/
+
+// `absent`: whoever began may begin again, without prompt=none
+const silentlyRefused: AuthError = Object.freeze({ _tag: 'absent', reason: 'provider' })
 
 // RFC 6749 §4.1.2.1, and what Apple and LinkedIn answer instead
 const declined = /^(?:access_denied|user_cancell?ed_(?:authorize|login))$/
@@ -209,60 +201,41 @@ const unexposed = (thrown: unknown): Error =>
     cause: thrown instanceof Error ? openidCode(thrown) : undefined,
   })
 
-// `absent`: whoever began may begin again, without prompt=none
-const silentlyRefused: AuthError = Object.freeze({ _tag: 'absent', reason: 'provider' })
-
-/** An error that says what our client did wrong, without what the provider wrote about it. */
-const misconfigured = (what: string): ProviderFailure =>
-  failure(AuthErrors.raised(new Error(`the provider refuses this client: ${what}`)), what)
-
-/**
- * What openid-client threw, as a failure. No message, claim or token of an error goes further than a `raised` failure of our
- * own configuration, which Koa logs.
- *
- * | thrown                                                              | failure       | reason     |
- * |---------------------------------------------------------------------|---------------|------------|
- * | no whole answer, a 5xx, a 429, no JSON                              | `unavailable` |            |
- * | `access_denied`, `user_cancelled_...` in the authorization response  | `invalid`     | `declined` |
- * | `login_required` and its kin (OpenID Connect Core §3.1.2.6)         | `absent`      | `provider` |
- * | `server_error`, `temporarily_unavailable`, wherever they come       | `unavailable` |            |
- * | another error in the authorization response                         | `invalid`     | `provider` |
- * | `invalid_grant` of the token endpoint                               | `expired`     | `late`     |
- * | another error of the token endpoint, such as `invalid_client`       | `raised`      |            |
- * | metadata without an endpoint, or with one that may not be asked     | `raised`      |            |
- * | anything else: the ID token, `iss`, userinfo                        | `invalid`     | `provider` |
- *
- * `step` is what was asked: an authorization request was made (`begin`), a code
- * was exchanged (`code`), or claims were fetched (`userinfo`).
- */
+// What was asked: an authorization request (`begin`), tokens for a code (`code`), or claims (`userinfo`)
 const providerFailureOf = (thrown: unknown, step: 'begin' | 'code' | 'userinfo'): ProviderFailure => {
   const { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } = openidClient()
   const cause: unknown = thrown instanceof Error ? thrown.cause : undefined
   for (const error of [thrown, cause]) {
-    if (error instanceof Outage) return outageFailure(error.message)
-    if (error instanceof HookRaised) return failure(raisedFailureOf(error.cause), 'a hook threw')
+    if (error instanceof Outage) return outage(error.message)
+    if (error instanceof HookRaised) return { error: raisedFailureOf(error.cause), problem: 'a hook threw' }
     if (error instanceof Rejected) return wrongAnswer(error.message)
   }
   if (thrown instanceof AuthorizationResponseError) return answeredError(thrown.error)
   if (thrown instanceof ResponseBodyError) {
     const { error } = thrown
-    if (errorsOfOutage.has(error)) return outageFailure(error)
+    if (errorsOfOutage.test(error)) return outage(error)
     if (step === 'userinfo') return wrongAnswer(codeIn(error))
-    if (error === 'invalid_grant') return failure(AuthErrors.unfinished('late'), error)
+    if (error === 'invalid_grant') return { error: AuthErrors.unfinished('late'), problem: error }
     return misconfigured(codeIn(error))
   }
   if (thrown instanceof WWWAuthenticateChallengeError) {
     return step === 'userinfo' ? wrongAnswer('userinfo refused the access token') : misconfigured(`${thrown.status}`)
   }
-  const code = openidCode(thrown)
+  const code = openidCode(thrown) ?? ''
   const name = wrongClaimIn(cause)
   if (code === 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED') return wrongAnswer(`clock: ${name ?? 'exp'}`)
-  if (outages.has(code)) return outageFailure(String(code))
-  if (configuration.has(code)) return failure(AuthErrors.raised(unexposed(thrown)), String(code))
+  if (outages.test(code)) return outage(code)
+  if (misconfigurations.test(code)) return misconfigured(code, unexposed(thrown))
   // before a code was sent, nothing but our own configuration can be wrong
-  if (step === 'begin') return failure(AuthErrors.raised(unexposed(thrown)), 'raised')
-  const problem = typeof code === 'string' ? code : 'an answer that cannot be read'
-  return wrongAnswer(name ?? problem)
+  if (step === 'begin') return misconfigured('raised', unexposed(thrown))
+  return wrongAnswer(name ?? (code || 'an answer that cannot be read'))
+}
+
+const answeredError = (error: string): ProviderFailure => {
+  if (declined.test(error)) return { error: AuthErrors.unfinished('declined'), problem: codeIn(error) }
+  if (errorsOfOutage.test(error)) return outage(error)
+  if (needsInteraction.test(error)) return { error: silentlyRefused, problem: error }
+  return wrongAnswer(codeIn(error))
 }
 
 // The names of claims and members that openid-client may find wrong, which its errors have only in their words
@@ -287,11 +260,5 @@ const algorithmIn = (cause: unknown): string => {
     : ''
 }
 
-const openidCode = (thrown: unknown): unknown => (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined)
-
-const answeredError = (error: string): ProviderFailure => {
-  if (declined.test(error)) return failure(AuthErrors.unfinished('declined'), codeIn(error))
-  if (errorsOfOutage.has(error)) return outageFailure(error)
-  if (needsInteraction.has(error)) return failure(silentlyRefused, error)
-  return wrongAnswer(codeIn(error))
-}
+const openidCode = (thrown: unknown): string | undefined =>
+  thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined

@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Configuration, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client' with {
   'resolution-mode': 'import',
 }
+import { withoutUndefined } from '../../core/options.js'
 import { UnavailableError, type Result } from '../../core/Result.js'
 import { GrantEnded, type Tokens } from './Grant.js'
 import { openidClient } from './openidClient.js'
@@ -12,40 +13,28 @@ export interface TokenClient {
   readonly issuer: string
   /** openid-client, set up for the provider. A Left is an outage. */
   readonly configured: () => Promise<Result<Configuration>>
-  readonly askFor: (scope: ReadonlyArray<string>) => void
+  /** What sign-ins ask for. An upstream adds what its calls need. */
+  readonly scopes: Set<string>
 }
 
-const clients = new WeakMap<object, TokenClient>()
-
-export const declareTokenClient = (kind: object, client: TokenClient): void => void clients.set(kind, client)
-
-export const addingTo =
-  (scopes: Set<string>): TokenClient['askFor'] =>
-  (scope) => {
-    for (const one of scope) scopes.add(one)
-  }
+/** The clients of what `oidc` and `oauth2` made. */
+export const tokenClients = new WeakMap<object, TokenClient>()
 
 /** The client of a kind. Throws a TypeError for a kind that `oidc` and `oauth2` did not make. */
 export const tokenClientOf = (where: string, kind: unknown): TokenClient => {
-  const client = typeof kind === 'object' && kind !== null ? clients.get(kind) : undefined
+  const client = typeof kind === 'object' && kind !== null ? tokenClients.get(kind) : undefined
   if (client === undefined) throw new TypeError(`${where} must be what oidc(...) or oauth2(...) returned`)
   return client
 }
 
-/** The longest time that is believed of an access token, in seconds: ten years. */
+// The longest time that is believed of an access token, in seconds: ten years
 const MAX_LIFETIME = 315_360_000
 
 export const grantedTokens = (answer: TokenEndpointResponse & Partial<TokenEndpointResponseHelpers>): Tokens => {
   const { access_token: access, refresh_token: refresh, expires_in: seconds, scope } = answer
   const lasts = typeof seconds === 'number' && seconds > 0 && seconds < MAX_LIFETIME
-  const subject = answer.claims?.()?.sub
-  return {
-    access,
-    ...(lasts && { until: Date.now() + seconds * 1000 }),
-    ...(refresh !== undefined && { refresh }),
-    ...(typeof scope === 'string' && { scope }),
-    ...(subject !== undefined && { subject }),
-  }
+  const until = lasts ? Date.now() + seconds * 1000 : undefined
+  return withoutUndefined({ access, until, refresh, scope, subject: answer.claims?.()?.sub })
 }
 
 /**
@@ -69,32 +58,3 @@ export const askedForTokens = async (
     throw new UnavailableError(`the provider did not answer with tokens (${code})`)
   }
 }
-
-/**
- * Revokes what ended here (RFC 7009): the refresh token, else the access token. It is not awaited, and whatever goes wrong changes nothing:
- * the tokens are gone from the store already.
- */
-export const revokedBy =
-  (client: TokenClient) =>
-  ({ refresh, access }: Tokens): void => {
-    const revoke = async (): Promise<void> => {
-      const configured = await client.configured()
-      if (E.isLeft(configured) || configured.right.serverMetadata().revocation_endpoint === undefined) return
-      const hint = refresh === undefined ? 'access_token' : 'refresh_token'
-      await openidClient().tokenRevocation(configured.right, refresh ?? access, { token_type_hint: hint })
-    }
-    revoke().catch(() => undefined)
-  }
-
-/** Refreshes tokens. An ID token of another subject is garbage (OpenID Connect Core §12.2). */
-export const refreshedBy =
-  (client: TokenClient) =>
-  async ({ refresh = '', subject }: Tokens): Promise<Tokens> => {
-    const next = await askedForTokens(client, (configuration) =>
-      openidClient().refreshTokenGrant(configuration, refresh),
-    )
-    if (subject !== undefined && next.subject !== undefined && next.subject !== subject) {
-      throw new UnavailableError('the provider answered with tokens of another user')
-    }
-    return next
-  }

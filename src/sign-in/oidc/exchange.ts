@@ -77,7 +77,7 @@ const endpointClient = (tokenEndpoint: string, client: unknown, timeout: number)
       { timeout, clockTolerance: 0, isInsecure: protocol === 'http:' },
       plainly,
     ))
-  return { issuer: origin, configured: () => Promise.resolve(E.right(configured())), askFor: () => {} }
+  return { issuer: origin, configured: () => Promise.resolve(E.right(configured())), scopes: new Set() }
 }
 
 const clientFrom = ({ provider, tokenEndpoint, client, timeout = TIMEOUT }: ExchangeOptions): TokenClient => {

@@ -21,7 +21,7 @@ import type { AuthorizationResponse, ProviderOptions, Registered } from './Clien
 import { openidClientLoaded } from './openidClient.js'
 import { withAnswer, rejected } from './ProviderAnswer.js'
 import { plainly } from './ProviderRequest.js'
-import { addingTo, declareTokenClient } from './TokenClient.js'
+import { tokenClients } from './TokenClient.js'
 
 /** The proof of a sign-in with a provider without OpenID Connect. */
 export interface OAuth2Proof {
@@ -121,11 +121,8 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
     read: readResponse,
     check: (_kept, answer, { origin, secret }) => checkOAuth2Answer(self, answer, origin, secret),
   }
-  declareTokenClient(kind, {
-    issuer: issuer ?? name,
-    configured: () => Promise.resolve(E.right(configurationFor(self))),
-    askFor: addingTo(self.scopes),
-  })
+  const configured = () => Promise.resolve(E.right(configurationFor(self)))
+  tokenClients.set(kind, { issuer: issuer ?? name, configured, scopes: self.scopes })
   return kind
 }
 

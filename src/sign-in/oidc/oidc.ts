@@ -21,7 +21,7 @@ import { openidClient } from './openidClient.js'
 import { withAnswer, proofIn, rejected, asThrown, unsignedIn, type OidcProof } from './ProviderAnswer.js'
 import { idTokenAlgorithms, isOfTenants, placeChecks, remoteProvider } from './RemoteProvider.js'
 import type { IdTokenAlgorithm, ProviderPlace } from './RemoteProvider.js'
-import { addingTo, declareTokenClient } from './TokenClient.js'
+import { tokenClients } from './TokenClient.js'
 
 /** How users sign in with an OpenID provider. */
 export interface OidcOptions extends Asking, ProviderOptions, ProviderPlace {
@@ -135,7 +135,7 @@ export const oidc = (options: OidcOptions): OidcKind => {
     read: readResponse,
     check: (expected, answer, ceremony) => checkOidcAnswer(self, expected, answer, ceremony),
   }
-  declareTokenClient(kind, { issuer, configured: provider.verifying, askFor: addingTo(scopes) })
+  tokenClients.set(kind, { issuer, configured: provider.verifying, scopes })
   parties.set(kind, { provider, issuer, clientId: client.id, clockTolerance })
   return kind
 }

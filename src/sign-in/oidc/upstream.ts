@@ -1,13 +1,14 @@
 /**
  * Calls upstream: the tokens that a provider gave at a sign-in are kept, refreshed, and sent to one resource server. What is kept and how
- * a refresh happens once is in `Grant.ts`; `resource.ts` sends.
+ * a refresh happens once is in `Grant.ts`.
  */
+import * as E from 'fp-ts/lib/Either.js'
 import type Koa from 'koa'
 import type { Middleware } from 'koa'
 import * as is from '../../core/checks.js'
 import { isInstance, type ErrorCode } from '../../core/data.js'
 import { report, userDigest, type UpstreamEvent } from '../../core/events.js'
-import { checkHook, checkOptions, declareFactory, isScope, type Checks } from '../../core/options.js'
+import { checkHook, checkOptions, declareFactory, isScope, typeName, type Checks } from '../../core/options.js'
 import { UnavailableError } from '../../core/Result.js'
 import { digest } from '../../crypto/secrets.js'
 import { checkAddress } from '../../jwt/fetching.js'
@@ -20,8 +21,8 @@ import type { OAuth2Kind } from './oauth2.js'
 import { goodTokens, GrantEnded, keepGrant, systemClock, takeGrant, tokensAfter } from './Grant.js'
 import type { GrantPlace, Grants, Tokens } from './Grant.js'
 import { providerAnswer } from './ProviderAnswer.js'
-import { fetchAt } from './resource.js'
-import { refreshedBy, revokedBy, tokenClientOf, grantedTokens, type TokenClient } from './TokenClient.js'
+import { openidClient } from './openidClient.js'
+import { askedForTokens, grantedTokens, tokenClientOf, type TokenClient } from './TokenClient.js'
 
 /**
  * The provider has ended the grant of this user, or there is none: `token(ctx)` and `fetch(ctx, ...)` of `upstream` reject with it. The
@@ -144,10 +145,10 @@ const providerGrants = (
   per: 'session' | 'user',
 ): ProviderGrants => {
   const grants = grantsByStore(client)
-  const revoke = revokedBy(client)
   const ended = async (holder: GrantHolder, key: string): Promise<void> => {
     const tokens = await takeGrant(grants(holder), { key })
-    if (tokens !== undefined && self.revokes) revoke(tokens)
+    // nothing waits for it, and no failure counts: the tokens are gone from the store already
+    if (tokens !== undefined && self.revokes) revoke(client, tokens).catch(() => undefined)
   }
   const self: ProviderGrants = {
     kind: kind.name,
@@ -188,7 +189,6 @@ const keepFor = async (self: ProviderGrants, holder: GrantHolder, tokens: Tokens
 
 const grantsByStore = (client: TokenClient): ProviderGrants['grants'] => {
   const made = new WeakMap<object, Grants>()
-  const refresh = refreshedBy(client)
   return ({ application, store, keys }) => {
     const known = made.get(store)
     if (known !== undefined) return known
@@ -196,7 +196,7 @@ const grantsByStore = (client: TokenClient): ProviderGrants['grants'] => {
       store,
       keys,
       refresh: async (tokens, { user }) => {
-        const next = await refresh(tokens)
+        const next = await refreshed(client, tokens)
         notify(client, application, user, 'refreshed')
         return next
       },
@@ -207,6 +207,21 @@ const grantsByStore = (client: TokenClient): ProviderGrants['grants'] => {
     made.set(store, own)
     return own
   }
+}
+
+// An ID token of another subject is garbage (OpenID Connect Core §12.2)
+const refreshed = async (client: TokenClient, { refresh = '', subject }: Tokens): Promise<Tokens> => {
+  const next = await askedForTokens(client, (configuration) => openidClient().refreshTokenGrant(configuration, refresh))
+  if (subject === undefined || next.subject === undefined || next.subject === subject) return next
+  throw new UnavailableError('the provider answered with tokens of another user')
+}
+
+// RFC 7009: the refresh token, else the access token
+const revoke = async (client: TokenClient, { refresh, access }: Tokens): Promise<void> => {
+  const configured = await client.configured()
+  if (E.isLeft(configured) || configured.right.serverMetadata().revocation_endpoint === undefined) return
+  const hint = refresh === undefined ? 'access_token' : 'refresh_token'
+  await openidClient().tokenRevocation(configured.right, refresh ?? access, { token_type_hint: hint })
 }
 
 // A provider gives one refresh token, so upstreams of one provider keep one grant
@@ -260,6 +275,58 @@ const askForToken = async (self: Calls, where: string, given: WithRequest, ask: 
   }
 }
 
+// --- requests to the resource: a token goes there and nowhere else
+
+const FETCH = 'fetch(ctx, address, init)'
+
+// A path is one of the resource's origin, below the resource's own path. Throws a TypeError for an address that is not at the resource
+const addressAt = (resource: string, given: unknown): URL => {
+  if (typeof given !== 'string' && !(given instanceof URL)) {
+    throw new TypeError(`${FETCH}: the address must be a path or a URL, not ${typeName(given)}`)
+  }
+  const base = new URL(resource)
+  const below = base.pathname.replace(/\/$/, '')
+  const text = String(given)
+  // what begins with two slashes, or with a backslash, could be meant for another host
+  const isPath = /^\/(?![/\\])/.test(text)
+  if (!isPath && !URL.canParse(text)) {
+    throw new TypeError(`${FETCH}: the address must be a path that begins with /, or a URL`)
+  }
+  const url = new URL(isPath ? `${base.origin}${below}${text}` : text)
+  const isBelow = below === '' || url.pathname === below || url.pathname.startsWith(`${below}/`)
+  if (url.origin === base.origin && url.username === '' && url.password === '' && isBelow) return url
+  throw new TypeError(
+    `${FETCH}: the address: a token of ${resource} goes there and nowhere else; take fetch itself for another address`,
+  )
+}
+
+// What is read while it is sent cannot be sent again
+const canBeSentAgain = ({ body }: RequestInit): boolean =>
+  typeof body !== 'object' || body === null || !(Symbol.asyncIterator in body)
+
+// A redirect to another origin is followed without the token (Fetch §4.4)
+const fetchAt = async (self: Calls, ctx: WithRequest, address: unknown, init: RequestInit = {}): Promise<Response> => {
+  const url = addressAt(self.resource, address)
+  const headers = new Headers(init.headers)
+  if (headers.has('Authorization')) {
+    throw new TypeError(`${FETCH}: the field Authorization is that of the token; leave it out`)
+  }
+  const send = (token: string): Promise<Response> => {
+    const sent = new Headers(headers)
+    sent.set('Authorization', `Bearer ${token}`)
+    return fetch(url, { ...init, headers: sent })
+  }
+  const token = await askForToken(self, FETCH, ctx, goodTokens)
+  const response = await send(token)
+  const isOfResource = response.url === '' || new URL(response.url).origin === url.origin
+  if (response.status !== 401 || !isOfResource) return response
+  const next = await askForToken(self, FETCH, ctx, (grants, place) => tokensAfter(grants, place, token))
+  if (!canBeSentAgain(init)) return response
+  // an unread body would keep its connection
+  await response.body?.cancel().catch(() => undefined)
+  return send(next)
+}
+
 /**
  * Calls a resource server as the user of a request, by the tokens that a provider gave at the sign-in. They are kept in the store of
  * `sessions(app, ...)`, encrypted by a key of `app.keys`, and go with the session. A token is refreshed once for all requests that need
@@ -285,27 +352,16 @@ const askForToken = async (self: Calls, where: string, given: WithRequest, ask: 
 export const upstream = (app: Koa, options: UpstreamOptions): Upstream => {
   is.withMethods(['use', 'callback'], 'pass the Koa application')('upstream(app, options): app', app)
   const given = checkOptions('upstream(app, options)', options, checks)
-  const { provider, resource, scope, per = 'session', revoke = false, onGone } = given
+  const { provider, resource, scope = [], per = 'session', revoke = false, onGone } = given
   const made = grantsFor(app, provider, per)
   expectGone()
-  if (scope !== undefined) made.client.askFor(scope)
+  for (const one of scope) made.client.scopes.add(one)
   made.revokes ||= revoke
-  made.upstreams.push({ resource, provider: made.client.issuer, scope: [...(scope ?? [])], per })
+  made.upstreams.push({ resource, provider: made.client.issuer, scope: [...scope], per })
   const self: Calls = { provider, resource, onGone, made }
   return {
     token: (ctx) => askForToken(self, 'token(ctx)', ctx, goodTokens),
-    fetch: (ctx, address, init) =>
-      fetchAt(
-        'fetch(ctx, address, init)',
-        resource,
-        {
-          token: () => askForToken(self, 'fetch(ctx, address)', ctx, goodTokens),
-          after: (refused) =>
-            askForToken(self, 'fetch(ctx, address)', ctx, (grants, place) => tokensAfter(grants, place, refused)),
-        },
-        address,
-        init,
-      ),
+    fetch: (ctx, address, init) => fetchAt(self, ctx, address, init),
   }
 }
 

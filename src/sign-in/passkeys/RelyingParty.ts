@@ -11,8 +11,6 @@
 import { createPublicKey, type AsymmetricKeyDetails, type JsonWebKey } from 'node:crypto'
 import { verifyAuthenticationResponse, verifyRegistrationResponse } from '@simplewebauthn/server'
 import { decodeCredentialPublicKey } from '@simplewebauthn/server/helpers'
-import { pipe } from 'fp-ts/lib/function.js'
-import * as O from 'fp-ts/lib/Option.js'
 import { jsonFields, ownField } from '../../core/data.js'
 import { isRecord } from '../../core/checks.js'
 import { bare } from '../../core/options.js'
@@ -24,15 +22,7 @@ interface CredentialAnswer {
   /** The id of the credential, in base64url. */
   readonly id: string
   readonly clientDataJSON: string
-  readonly client: ClientData
-}
-
-/** What the browser adds to the challenge before the authenticator signs (WebAuthn §5.8.1). */
-interface ClientData {
-  readonly challenge: string
-  readonly crossOrigin: boolean
-  /** The origin of the page around that frame; `undefined` if the browser does not say it. */
-  readonly topOrigin: string | undefined
+  readonly client: NonNullable<ReturnType<typeof clientDataIn>>
 }
 
 export interface Registration extends CredentialAnswer {
@@ -63,7 +53,8 @@ const validBase64url = (object: object, name: keyof typeof limits): string | und
   return isShort && /^[\w-]+$/.test(value) ? value : undefined
 }
 
-const clientDataIn = (json: string): ClientData | undefined => {
+// What the browser adds to the challenge before the authenticator signs (WebAuthn §5.8.1). `topOrigin` is that of the page around a frame
+const clientDataIn = (json: string) => {
   const { challenge, crossOrigin = false, topOrigin } = jsonFields(Buffer.from(json, 'base64url').toString()) ?? {}
   if (typeof challenge !== 'string' || typeof crossOrigin !== 'boolean') return undefined
   return topOrigin === undefined || typeof topOrigin === 'string' ? { challenge, crossOrigin, topOrigin } : undefined
@@ -90,15 +81,14 @@ const transportsIn = (response: object): ReadonlyArray<string> => {
   return [...new Set(hints.filter((one): one is string => typeof one === 'string' && /^[a-z-]{1,32}$/.test(one)))]
 }
 
-export const registrationIn = (u: unknown): O.Option<Registration> =>
-  pipe(
-    O.fromNullable(credentialAnswerIn(u, 'attestationObject')),
-    O.map(({ read, response }) => ({ ...read, transports: transportsIn(response) })),
-  )
+export const registrationIn = (u: unknown): Registration | undefined => {
+  const found = credentialAnswerIn(u, 'attestationObject')
+  return found && { ...found.read, transports: transportsIn(found.response) }
+}
 
 /** Reads an assertion. One without a user handle is none: every passkey has one. */
-export const assertionIn = (u: unknown): O.Option<Assertion> =>
-  O.fromNullable(credentialAnswerIn(u, 'authenticatorData', 'signature', 'userHandle')?.read)
+export const assertionIn = (u: unknown): Assertion | undefined =>
+  credentialAnswerIn(u, 'authenticatorData', 'signature', 'userHandle')?.read
 
 // --- what it must be
 

@@ -59,17 +59,13 @@ const isDomain = (u: unknown): u is string =>
 
 const relyingParty: Check = (where, value) => {
   // Safe: checkOptions refuses what is no object
-  const given = value as { readonly id: unknown; readonly name: unknown }
-  const { id, name } = checkOptions(where, given, { id: is.unchecked, name: is.unchecked })
-  if (!isDomain(id)) {
-    throw new TypeError(
-      `${where} must have an id that is a domain in lower case, such as shop.example, without scheme and port; http://127.0.0.1 cannot have passkeys, localhost can`,
-    )
-  }
-  if (typeof name !== 'string' || name === '') {
-    throw new TypeError(`${where} must have a name that is not empty, such as Shop`)
-  }
+  checkOptions(where, value as PasskeysOptions<never>['rp'], { id: domain, name: is.nonEmpty })
 }
+
+const domain = is.that(
+  isDomain,
+  'must be a domain in lower case, such as shop.example, without scheme and port; http://127.0.0.1 cannot have passkeys, localhost can',
+)
 
 const isPageOrigin = (u: unknown): u is string => {
   if (typeof u !== 'string') return false
@@ -128,15 +124,12 @@ export const checkPasskeysOptions = <U>(options: PasskeysOptions<U>) => {
 type BodySchema = OpenAPIV3_1.SchemaObject
 type DescribedRoute = Pick<OpenAPIV3_1.OperationObject, 'requestBody' | 'responses'>
 
-const bytesSchema: BodySchema = {
-  type: 'string',
-  pattern: '^[A-Za-z0-9_-]+$',
-  description: 'Base64url without padding.',
-}
-const textList: BodySchema = { type: 'array', items: { type: 'string' } }
+const text: BodySchema = { type: 'string' }
+const texts: BodySchema = { type: 'array', items: text }
+const bytes: BodySchema = { type: 'string', pattern: '^[A-Za-z0-9_-]+$', description: 'Base64url without padding.' }
 const type: BodySchema = { type: 'string', const: 'public-key' }
 const userVerification: BodySchema = { type: 'string', enum: ['required', 'preferred'] }
-const timeLimit: BodySchema = { type: 'integer', description: 'In milliseconds.' }
+const timeout: BodySchema = { type: 'integer', description: 'In milliseconds.' }
 
 // All properties are required, unless they are among the optional ones
 const object = (
@@ -148,36 +141,21 @@ const object = (
   required: Object.keys(properties),
 })
 
-const jsonContent = (description: string, schema: BodySchema, required?: boolean) => ({
-  description,
-  ...(required !== undefined && { required }),
-  content: { 'application/json': { schema } },
-})
-
-const refusedResponse = {
-  description: 'The answer is wrong or was used (`unknown`), or it was begun too long ago (`late`)',
-  content: {
-    'application/problem+json': { schema: object({ reason: { type: 'string', enum: ['unknown', 'late'] } }) },
-  },
-}
-
 const credential = (description: string, response: BodySchema): BodySchema => ({
   ...object(
-    { id: bytesSchema, rawId: bytesSchema, type, response },
-    { authenticatorAttachment: { type: 'string' }, clientExtensionResults: { type: 'object' } },
+    { id: bytes, rawId: bytes, type, response },
+    { authenticatorAttachment: text, clientExtensionResults: { type: 'object' } },
   ),
   description,
 })
 
-const returnTo = object({}, { returnTo: { type: 'string', description: 'The path of this origin that follows.' } })
-
-const creationSchema = object({
-  challenge: bytesSchema,
-  rp: object({ id: { type: 'string' }, name: { type: 'string' } }),
-  user: object({ id: bytesSchema, name: { type: 'string' }, displayName: { type: 'string' } }),
+const creation = object({
+  challenge: bytes,
+  rp: object({ id: text, name: text }),
+  user: object({ id: bytes, name: text, displayName: text }),
   pubKeyCredParams: { type: 'array', items: object({ type, alg: { type: 'integer' } }) },
-  timeout: timeLimit,
-  excludeCredentials: { type: 'array', items: object({ id: bytesSchema, type, transports: textList }) },
+  timeout,
+  excludeCredentials: { type: 'array', items: object({ id: bytes, type, transports: texts }) },
   authenticatorSelection: object({
     residentKey: { type: 'string', const: 'required' },
     requireResidentKey: { type: 'boolean' },
@@ -189,36 +167,40 @@ const creationSchema = object({
 const registration = credential(
   'A `RegistrationResponseJSON` of WebAuthn.',
   object(
-    { clientDataJSON: bytesSchema, attestationObject: bytesSchema },
-    {
-      authenticatorData: bytesSchema,
-      transports: textList,
-      publicKey: bytesSchema,
-      publicKeyAlgorithm: { type: 'integer' },
-    },
+    { clientDataJSON: bytes, attestationObject: bytes },
+    { authenticatorData: bytes, transports: texts, publicKey: bytes, publicKeyAlgorithm: { type: 'integer' } },
   ),
 )
 
-const requestSchema = object({ challenge: bytesSchema, rpId: { type: 'string' }, timeout: timeLimit, userVerification })
+const request = object({ challenge: bytes, rpId: text, timeout, userVerification })
 
-const assertionSchema = credential(
+const assertion = credential(
   'An `AuthenticationResponseJSON` of WebAuthn.',
-  object({
-    clientDataJSON: bytesSchema,
-    authenticatorData: bytesSchema,
-    signature: bytesSchema,
-    userHandle: bytesSchema,
-  }),
+  object({ clientDataJSON: bytes, authenticatorData: bytes, signature: bytes, userHandle: bytes }),
 )
 
+const jsonContent = (description: string, schema: BodySchema) => ({
+  description,
+  content: { 'application/json': { schema } },
+})
+
+const returnTo = object({}, { returnTo: { ...text, description: 'The path of this origin that follows.' } })
+
 const beginRoute = (description: string, options: BodySchema): DescribedRoute => ({
-  requestBody: jsonContent('Where to go afterwards', returnTo, false),
+  requestBody: { ...jsonContent('Where to go afterwards', returnTo), required: false },
   responses: { 200: jsonContent(description, options) },
 })
 
+const refusedResponse = {
+  description: 'The answer is wrong or was used (`unknown`), or it was begun too long ago (`late`)',
+  content: {
+    'application/problem+json': { schema: object({ reason: { type: 'string', enum: ['unknown', 'late'] } }) },
+  },
+}
+
 const finishRoute = (description: string, answer: BodySchema): DescribedRoute => ({
-  requestBody: jsonContent('The `toJSON()` of the credential', answer, true),
-  responses: { 200: jsonContent(description, object({ returnTo: { type: 'string' } })), 400: refusedResponse },
+  requestBody: { ...jsonContent('The `toJSON()` of the credential', answer), required: true },
+  responses: { 200: jsonContent(description, object({ returnTo: text })), 400: refusedResponse },
 })
 
 /**
@@ -234,8 +216,8 @@ const finishRoute = (description: string, answer: BodySchema): DescribedRoute =>
 export const passkeyOperations: Readonly<
   Record<'begin' | 'finish' | 'beginRegistration' | 'finishRegistration', DescribedRoute>
 > = deepFreeze({
-  begin: beginRoute('Options for `navigator.credentials.get`', requestSchema),
-  finish: finishRoute('Signed in', assertionSchema),
-  beginRegistration: beginRoute('Options for `navigator.credentials.create`', creationSchema),
+  begin: beginRoute('Options for `navigator.credentials.get`', request),
+  finish: finishRoute('Signed in', assertion),
+  beginRegistration: beginRoute('Options for `navigator.credentials.create`', creation),
   finishRegistration: finishRoute('Registered', registration),
 })

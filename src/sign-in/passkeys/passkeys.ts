@@ -5,7 +5,6 @@
  * for a passkey. `RelyingParty.ts` says what an answer must be. This file asks the store, and compares the users.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
 import type { Middleware } from 'koa'
 import { report } from '../../core/events.js'
 import { absent, unfinished } from '../../core/AuthError.js'
@@ -126,7 +125,7 @@ const registering = (setting: ResolvedOptions): PasskeyRegistration => {
         }),
       })
     },
-    read: ({ body }) => answerRead(registrationIn(body)),
+    read: ({ body }) => answered(registrationIn(body)),
     check: async ({ userHandle, conditional }, answer, { subject }) => {
       const made = await checkRegistration(party, answer.client.challenge, answer, conditional)
       if (made === undefined || subject === undefined) return refusedPasskey
@@ -171,7 +170,7 @@ const using = (setting: ResolvedOptions, kind: string, ...intents: ReadonlyArray
     lifetime,
     intents,
     begin: () => E.right({ kept: null, send: (challenge) => ({ body: requestOptions(setting, challenge) }) }),
-    read: ({ body }) => answerRead(assertionIn(body)),
+    read: ({ body }) => answered(assertionIn(body)),
     check: async (_kept, answer, { subject }) => {
       const { id } = answer
       const found = await inStore.find(id)
@@ -195,8 +194,8 @@ const copiedPasskey = ({ id, rpId, counter: stored }: PasskeyRecord, received: n
   return refusedPasskey
 }
 
-const answerRead = <A extends Assertion | Registration>(read: O.Option<A>) =>
-  O.isSome(read) ? { handle: read.value.client.challenge, answer: read.value } : undefined
+const answered = <A extends Assertion | Registration>(answer: A | undefined) =>
+  answer && { handle: answer.client.challenge, answer }
 
 /**
  * Passkeys of one RP id, as kinds for `begin` and `finish`. Throws a TypeError for options that cannot work.
@@ -244,21 +243,12 @@ const listPasskeys = async ({ inStore }: ResolvedOptions, user: string): Promise
   throw new TypeError('passkeys(...).list(user): user must be a string, the identifier of a user')
 }
 
-/** The path of the document, at the root of the RP id's host. */
-const relatedOriginsPath = '/.well-known/webauthn'
-
-/**
- * Middleware that serves the document of one RP id, and no other path. If an application has several ids, the host of the request
- * decides; a host that is none of them gets the first document.
- *
- * A page of another domain may use the passkeys of an RP id (WebAuthn §5.11): a browser on `https://shop.de` that is
- * asked for a passkey of `shop.example` fetches `https://shop.example/.well-known/webauthn`, and looks for its own
- * origin there.
- */
+// A browser on `https://shop.de` that is asked for a passkey of `shop.example` looks for its own origin in this document of `shop.example`
+// (WebAuthn §5.11). If an application has several ids, the host of the request decides; any other host gets the first document
 const relatedOrigins =
   (rpId: string, origins: ReadonlyArray<string>): Middleware =>
   async (ctx, next) => {
-    const isAsked = ctx.path === relatedOriginsPath && (ctx.method === 'GET' || ctx.method === 'HEAD')
+    const isAsked = ctx.path === '/.well-known/webauthn' && (ctx.method === 'GET' || ctx.method === 'HEAD')
     if (!isAsked || ctx.hostname !== rpId) await next()
     // what another one has written counts
     if (!isAsked || ctx.status !== 404 || ctx.body !== undefined) return
@@ -268,7 +258,7 @@ const relatedOrigins =
 
 // --- what browsers get (WebAuthn §5.1.8, §5.1.9)
 
-/** The options of `navigator.credentials.create`: `PublicKeyCredentialCreationOptionsJSON`. */
+// `PublicKeyCredentialCreationOptionsJSON`
 const creationOptions = (
   { party, lifetime }: ResolvedOptions,
   challenge: string,
@@ -290,8 +280,7 @@ const creationOptions = (
   attestation: 'none',
 })
 
-// The options of `navigator.credentials.get`: `PublicKeyCredentialRequestOptionsJSON`, without `allowCredentials`, which would say which
-// names have accounts.
+// `PublicKeyCredentialRequestOptionsJSON`, without `allowCredentials`, which would say which names have accounts
 const requestOptions = ({ party, lifetime }: ResolvedOptions, challenge: string) => ({
   challenge,
   rpId: party.id,
