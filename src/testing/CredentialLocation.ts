@@ -6,7 +6,7 @@
  * request are used (`locationsIn`).
  */
 import type { Leaf } from '../core/Description.js'
-import { isCookieField, queryOf, replaceQuery, type HeaderLine, type RequestSpec } from './requests.js'
+import { isCookieField, mergeRequests, queryOf, replaceQuery, type HeaderLine, type RequestSpec } from './requests.js'
 
 export interface CredentialLocation {
   readonly in: 'header' | 'query' | 'cookie' | 'authorization'
@@ -34,8 +34,8 @@ const ordinary = /^(?:host|origin|accept.*|content-.*|sec-fetch-.*|user-agent|co
 
 /** Every place of a request that could hold a credential. */
 export const locationsIn = (spec: RequestSpec): ReadonlyArray<CredentialLocation> => {
-  const fields = (spec.fields ?? []).flatMap(([name, value]): ReadonlyArray<CredentialLocation> => {
-    if (isCookieField(name)) return pairsIn(value).map(([cookie]) => ({ in: 'cookie', name: cookie }))
+  const fields = linesOf(spec).flatMap(([name, value]): ReadonlyArray<CredentialLocation> => {
+    if (isCookieField(name)) return value.indexOf('=') < 1 ? [] : [{ in: 'cookie', name: value.split('=')[0]! }]
     const scheme = /^([^ ]+) /.exec(value)?.[1]
     if (name.toLowerCase() === 'authorization' && scheme !== undefined) return [{ in: 'authorization', name: scheme }]
     return ordinary.test(name) ? [] : [{ in: 'header', name }]
@@ -60,73 +60,47 @@ const locationWords: Readonly<Record<CredentialLocation['in'], string>> = {
 
 export const placeInWords = ({ in: where, name }: CredentialLocation): string => `${locationWords[where]} ${name}`
 
-// RFC 6265 §4.2.1
-const pairsIn = (field: string): ReadonlyArray<HeaderLine> =>
-  field.split(/; ?/).flatMap((pair): ReadonlyArray<HeaderLine> => {
-    const at = pair.indexOf('=')
-    return at < 1 ? [] : [[pair.slice(0, at), pair.slice(at + 1)]]
-  })
+// A line for each cookie (RFC 6265 §4.2.1)
+const linesOf = ({ fields = [] }: RequestSpec): ReadonlyArray<HeaderLine> =>
+  fields.flatMap(([name, value]) =>
+    isCookieField(name) ? value.split(/; ?/).map((pair): HeaderLine => [name, pair]) : [[name, value] as const],
+  )
+
+/** The field of a place that is not in the query, and what is written before the credential. */
+const beginningAt = ({ in: where, name }: CredentialLocation): HeaderLine => {
+  if (where === 'header') return [name, '']
+  return where === 'cookie' ? ['Cookie', `${name}=`] : ['Authorization', `${name} `]
+}
 
 const isHere = (location: CredentialLocation, [name, value]: HeaderLine): boolean => {
-  if (location.in === 'header') return name.toLowerCase() === location.name.toLowerCase()
-  const start = value.slice(0, location.name.length + 1).toLowerCase()
-  return name.toLowerCase() === 'authorization' && start === `${location.name.toLowerCase()} `
+  const [field, before] = beginningAt(location)
+  const start = value.slice(0, before.length)
+  const isSame = location.in === 'cookie' ? start === before : start.toLowerCase() === before.toLowerCase()
+  return isSame && name.toLowerCase() === field.toLowerCase()
 }
 
 /** The values in a place of a request, unchanged; those of an Authorization field without the scheme. */
 export const valuesAt = (location: CredentialLocation, spec: RequestSpec): ReadonlyArray<string> => {
-  const { fields = [] } = spec
   if (location.in === 'query') return new URLSearchParams(queryOf(spec)).getAll(location.name)
-  if (location.in === 'cookie') {
-    const cookies = fields.flatMap(([name, value]) => (isCookieField(name) ? pairsIn(value) : []))
-    return cookies.flatMap(([name, value]) => (name === location.name ? [value] : []))
-  }
-  const values = fields.flatMap((line) => (isHere(location, line) ? [line[1]] : []))
-  return location.in === 'header' ? values : values.map((one) => one.slice(location.name.length).replace(/^ +/, ''))
+  const { length } = beginningAt(location)[1]
+  const values = linesOf(spec).flatMap((line) => (isHere(location, line) ? [line[1].slice(length)] : []))
+  return location.in === 'authorization' ? values.map((value) => value.replace(/^ +/, '')) : values
 }
 
 /** A request without anything in a place. */
 export const withoutCredential = (location: CredentialLocation, spec: RequestSpec): RequestSpec => {
-  const fields = spec.fields ?? []
-  switch (location.in) {
-    case 'query': {
-      const rest = queryOf(spec)
-        .split('&')
-        .filter((pair) => !new URLSearchParams(pair).has(location.name))
-      return replaceQuery(rest.join('&'), spec)
-    }
-    case 'cookie':
-      return { ...spec, fields: fields.flatMap((line) => withoutCookie(location.name, line)) }
-    case 'header':
-    case 'authorization':
-      return { ...spec, fields: fields.filter((line) => !isHere(location, line)) }
-  }
-}
-
-const withoutCookie = (cookie: string, line: HeaderLine): ReadonlyArray<HeaderLine> => {
-  if (!isCookieField(line[0])) return [line]
-  const rest = pairsIn(line[1]).filter(([name]) => name !== cookie)
-  return rest.length === 0 ? [] : [[line[0], rest.map((pair) => pair.join('=')).join('; ')]]
+  const pairs = queryOf(spec).split('&')
+  return location.in === 'query'
+    ? replaceQuery(pairs.filter((pair) => !new URLSearchParams(pair).has(location.name)).join('&'), spec)
+    : mergeRequests({ ...spec, fields: linesOf(spec).filter((line) => !isHere(location, line)) })
 }
 
 /** A request with another value in a place, after those that are there. */
 export const addCredential = (location: CredentialLocation, value: string, spec: RequestSpec): RequestSpec => {
-  const fields = spec.fields ?? []
-  switch (location.in) {
-    case 'query': {
-      const pair = `${encodeURIComponent(location.name)}=${encodeURIComponent(value.toWellFormed())}`
-      return replaceQuery([queryOf(spec), pair].filter((one) => one !== '').join('&'), spec)
-    }
-    case 'cookie': {
-      const present = fields.flatMap(([name, pairs]) => (isCookieField(name) ? [pairs] : []))
-      const others = fields.filter(([name]) => !isCookieField(name))
-      return { ...spec, fields: [...others, ['Cookie', [...present, `${location.name}=${value}`].join('; ')]] }
-    }
-    case 'header':
-      return { ...spec, fields: [...fields, [location.name, value]] }
-    case 'authorization':
-      return { ...spec, fields: [...fields, ['Authorization', `${location.name} ${value}`]] }
-  }
+  const [field, before] = beginningAt(location)
+  return location.in === 'query'
+    ? mergeRequests(spec, { url: `/?${[location.name, value.toWellFormed()].map(encodeURIComponent).join('=')}` })
+    : mergeRequests(spec, { fields: [[field, before + value]] })
 }
 
 /** A request with these values in a place, and no others there. */

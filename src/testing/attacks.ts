@@ -13,30 +13,9 @@ import type { RequestSpec } from './requests.js'
 export const notoriousTexts: ReadonlyArray<string> = [
   '',
   ' ',
-  'undefined',
-  'null',
-  'true',
-  'false',
-  '-1',
-  'NaN',
-  '[object Object]',
-  '{}',
-  '[]',
-  '""',
-  '__proto__',
-  'constructor',
-  'toString',
-  ...['0', '1', 'length', 'size', 'name', 'message', 'stack', 'source', 'byteLength', 'byteOffset', 'buffer'],
-  'admin',
-  'root',
-  '*',
-  '%',
-  '.*',
-  "' OR '1'='1",
-  '../../etc/passwd',
-  '${jndi:x}',
-  '\u00e9\u00ff',
-  'A'.repeat(9000),
+  ...'undefined null true false -1 NaN {} [] "" __proto__ constructor toString'.split(' '),
+  ...'0 1 length size name message stack source byteLength byteOffset buffer admin root * % .*'.split(' '),
+  ...['[object Object]', "' OR '1'='1", '../../etc/passwd', '${jndi:x}', '\u00e9\u00ff', 'A'.repeat(9000)],
 ]
 
 /** Other spellings of a credential: a comparison by prefix, in any letter case, as a number or as a pattern would let them in. */
@@ -47,39 +26,28 @@ const misspellings = (location: CredentialLocation, value: string): ReadonlyArra
   return [...new Set(texts)].filter((text) => text !== value)
 }
 
-const otherTexts = (text: string): ReadonlyArray<string> => [...otherLengths(text), ...otherCases(text)]
-
-const otherLengths = (text: string): ReadonlyArray<string> => [
-  text.slice(0, -1),
-  text.slice(1),
-  text.slice(0, Math.ceil(text.length / 2)),
-  text.slice(0, 1),
-  `${text}x`,
-  `x${text}`,
-  `${text}${text}`,
-  // as Node joins two fields
-  `${text}, x`,
-  `x, ${text}`,
-  `${text},${text}`,
-  ...['*', '%', '_', '.'].map((pattern) => `${text.slice(0, -1)}${pattern}`),
-  encodeURIComponent(text.toWellFormed()),
-  ...(/^\d+$/.test(text) ? [`0${text}`, `+${text}`, `${text}.0`, `${text}e0`, `0x${Number(text).toString(16)}`] : []),
-]
-
-const otherCases = (text: string): ReadonlyArray<string> => [
+const otherTexts = (text: string): ReadonlyArray<string> => [
+  ...otherLengths(text),
   text.toLowerCase(),
   text.toUpperCase(),
   text.replace(/[a-z]/gi, (letter) => (letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase())),
+]
+
+const otherLengths = (text: string): ReadonlyArray<string> => [
+  ...[text.slice(0, -1), text.slice(1), text.slice(0, Math.ceil(text.length / 2)), text.slice(0, 1)],
+  ...[`${text}x`, `x${text}`, `${text}${text}`],
+  // as Node joins two fields
+  ...[`${text}, x`, `x, ${text}`, `${text},${text}`],
+  ...['*', '%', '_', '.'].map((pattern) => `${text.slice(0, -1)}${pattern}`),
+  encodeURIComponent(text.toWellFormed()),
+  ...(/^\d+$/.test(text) ? [`0${text}`, `+${text}`, `${text}.0`, `${text}e0`, `0x${Number(text).toString(16)}`] : []),
 ]
 
 const otherPairs = ({ username, password }: BasicCredentials): ReadonlyArray<string> => [
   ...otherTexts(password).map((text) => pair(username, text)),
   // without other letter cases, because an application may ignore the case of user names
   ...otherLengths(username).map((text) => pair(text, password)),
-  pair(username, ''),
-  pair('', password),
-  pair('', ''),
-  pair(password, username),
+  ...[pair(username, ''), pair('', password), pair('', ''), pair(password, username)],
 ]
 
 export interface Attack {
@@ -91,11 +59,6 @@ export interface Attack {
   readonly rest?: RequestSpec
 }
 
-interface Target {
-  readonly locations: ReadonlyArray<CredentialLocation>
-  readonly valid: ReadonlyArray<RequestSpec>
-}
-
 const WRONG_CREDENTIAL = 'Wr0ngCredential7f3a9c'
 
 /** The credentials that are long enough not to be in a response by chance. */
@@ -105,13 +68,10 @@ export const secretsAmong = (values: ReadonlyArray<string>): ReadonlyArray<strin
 export const isBasic = ({ in: where, name }: CredentialLocation): boolean =>
   where === 'authorization' && name.toLowerCase() === 'basic'
 
-// A string at the place of a credential; for Basic as user name, as password, and as it is
-const spelled = (location: CredentialLocation, text: string): ReadonlyArray<string> =>
-  isBasic(location) ? [pair(text, text), pair('admin', text), pair(text, ''), text] : [text]
-
 const pair = (username: string, password: string): string =>
   BasicCredentials.encode({ username, password }).slice('Basic '.length)
 
+/** A string as a credential of a place: for Basic, as user name and as password. */
 export const wholly = (location: CredentialLocation, text: string): string =>
   isBasic(location) ? pair(text, text) : text
 
@@ -121,16 +81,21 @@ export const unknownIn = (location: CredentialLocation, secret: string): Attack 
   secrets: [secret],
 })
 
+/** A text as a credential. */
+export const hostileIn = (location: CredentialLocation, text: string): Attack => ({
+  what: `${text === '' ? 'an empty' : 'a hostile'} credential in ${placeInWords(location)}`,
+  spec: putCredentials(location, [text], {}),
+  secrets: [],
+})
+
 /** Attacks that need no valid credential. */
 export const blindAttacks = (locations: ReadonlyArray<CredentialLocation>): ReadonlyArray<Attack> =>
   locations.flatMap((location) => [
-    ...notoriousTexts.flatMap((text) =>
-      spelled(location, text).map((value) => ({
-        what: `${text === '' ? 'an empty' : 'a hostile'} credential in ${placeInWords(location)}`,
-        spec: putCredentials(location, [value], {}),
-        secrets: [],
-      })),
-    ),
+    ...notoriousTexts.flatMap((text) => {
+      const texts = isBasic(location) ? [pair(text, text), pair('admin', text), pair(text, ''), text] : [text]
+      const { what } = hostileIn(location, text)
+      return texts.map((one) => ({ ...hostileIn(location, one), what }))
+    }),
     unknownIn(location, WRONG_CREDENTIAL),
     ...(location.in === 'authorization' ? otherSchemes(location) : []),
   ])
@@ -146,10 +111,13 @@ const otherSchemes = ({ name }: CredentialLocation): ReadonlyArray<Attack> =>
   )
 
 /** Attacks that begin with a valid request: its credential sent twice, spelled otherwise, or under another scheme. */
-export const informedAttacks = ({ locations, valid }: Target): ReadonlyArray<Attack> =>
-  valid.flatMap((spec) =>
-    locations.flatMap((location) =>
-      valuesAt(location, spec).flatMap((value) => changedCredentials(location, value, spec, valid)),
+export const informedAttacks = (target: {
+  readonly locations: ReadonlyArray<CredentialLocation>
+  readonly valid: ReadonlyArray<RequestSpec>
+}): ReadonlyArray<Attack> =>
+  target.valid.flatMap((spec) =>
+    target.locations.flatMap((location) =>
+      valuesAt(location, spec).flatMap((value) => changedCredentials(location, value, spec, target.valid)),
     ),
   )
 
@@ -162,26 +130,34 @@ const changedCredentials = (
   const wrong = wholly(location, WRONG_CREDENTIAL)
   const rest = withoutCredential(location, spec)
   const others = new Set(valid.flatMap((one) => valuesAt(location, one)).map((one) => asServersRead(location, one)))
+  const twice = [
+    [value, wrong],
+    [wrong, value],
+    [value, value],
+  ]
+  const nearlyRight = misspellings(location, value).filter((text) => !others.has(asServersRead(location, text)))
+  const { name } = location
+  const otherSchemes =
+    location.in === 'authorization' ? [value, `x${name} ${value}`, `x-${value} ${value}`, `${name}${value}`] : []
   return [
-    ...[
-      [value, wrong],
-      [wrong, value],
-      [value, value],
-    ].map((values) => ({
+    ...twice.map((values) => ({
       what: `a credential sent twice in ${placeInWords(location)}`,
       spec: putCredentials(location, values, spec),
       secrets: secretsAmong([value]),
       rest,
     })),
-    ...misspellings(location, value)
-      .filter((text) => !others.has(asServersRead(location, text)))
-      .map((text) => ({
-        what: `a credential that is nearly right in ${placeInWords(location)}`,
-        spec: putCredentials(location, [text], spec),
-        secrets: [],
-        rest,
-      })),
-    ...(location.in === 'authorization' ? underOtherSchemes(location, value, spec) : []),
+    ...nearlyRight.map((text) => ({
+      what: `a credential that is nearly right in ${placeInWords(location)}`,
+      spec: putCredentials(location, [text], spec),
+      secrets: [],
+      rest,
+    })),
+    ...otherSchemes.map((text) => ({
+      what: 'a valid credential under another scheme, or under none',
+      spec: addCredential({ in: 'header', name: 'Authorization' }, text, rest),
+      secrets: secretsAmong([value]),
+      rest,
+    })),
   ]
 }
 
@@ -195,22 +171,10 @@ export const asServersRead = (location: CredentialLocation, text: string): strin
   return location.in === 'cookie' ? value.replace(/^"(.*)"$/, '$1') : value
 }
 
-const underOtherSchemes = (location: CredentialLocation, value: string, spec: RequestSpec): ReadonlyArray<Attack> => {
-  const rest = withoutCredential(location, spec)
-  return [value, `x${location.name} ${value}`, `x-${value} ${value}`, `${location.name}${value}`].map((text) => ({
-    what: 'a valid credential under another scheme, or under none',
-    spec: addCredential({ in: 'header', name: 'Authorization' }, text, rest),
-    secrets: secretsAmong([value]),
-    rest,
-  }))
-}
-
-/** The forms in which a string can contain a credential: as it is, in base64, in a URL. */
-const traces = (secret: string): ReadonlyArray<string> => {
-  const base64 = Buffer.from(secret).toString('base64').replace(/=+$/, '')
-  return [secret, base64, Buffer.from(`${secret}:${secret}`).toString('base64'), encodeURIComponent(secret)]
-}
-
-/** The first of these secrets that a string contains. */
+/** The first of these secrets that a string contains, as it is, in base64, or in a URL. */
 export const leaked = (text: string, secrets: ReadonlyArray<string>): string | undefined =>
-  secrets.find((secret) => traces(secret).some((trace) => text.includes(trace)))
+  secrets.find((secret) => {
+    const base64 = Buffer.from(secret).toString('base64').replace(/=+$/, '')
+    const forms = [secret, base64, Buffer.from(`${secret}:${secret}`).toString('base64'), encodeURIComponent(secret)]
+    return forms.some((form) => text.includes(form))
+  })

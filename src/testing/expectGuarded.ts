@@ -1,5 +1,5 @@
 /** The check of a served application: every operation of a router refuses callers who are not authenticated. */
-import { admitsAnonymous, challengesOf } from '../core/Description.js'
+import { admitsAnonymous, challengesOf, type Description } from '../core/Description.js'
 import * as is from '../core/checks.js'
 import { checkOptions, type Checks } from '../core/options.js'
 import { isEntryOf, listedName, whyMissing } from '../koa/operations.js'
@@ -11,109 +11,75 @@ import { probing, testedOf } from './probing.js'
 import type { Application, Filling, HttpResponse, Probe, Tested } from './probing.js'
 import { impostors, mergeRequests, printed, type HeaderLine, type RequestSpec } from './requests.js'
 
-interface Expectation {
-  readonly tested: Tested
-  readonly attack: Attack
-  readonly statuses: ReadonlyArray<number> | undefined
-  /** Whether the rest of the request is let in alone. */
-  readonly isLawful: () => Promise<boolean>
-}
+/** What does not hold, and the fix. */
+type Breach = readonly [law: string, fix: string]
 
-const violationOf = ({ tested, attack }: Expectation, { spec, answer, error }: Probe) => {
-  const answered = answer instanceof Error ? `no answer: ${answer.message}` : `answered ${answer.status}`
-  const thrown = error instanceof Error ? `\n${error.name}: ${error.message}` : ''
-  return (law: string, fix: string): Violation => ({
-    law: `${tested.name}: ${law}`,
-    counterexample: `${attack.what}: ${printed(spec)}\n${answered}${thrown}`,
-    fix,
-  })
-}
+const unreached: Breach = [
+  'no request reached it',
+  'is this the router that is mounted in the application? Name a path that leads to it in { params } or { paths }, and its host in { fields }',
+]
 
 /** Judges an operation that anyone may call: it must be reached, and refuse no one. */
-const judgePublic = (probe: Probe, expected: Expectation): Violation | undefined => {
-  const { answer, trace } = probe
-  const violation = violationOf(expected, probe)
-  if (trace.ran?.by === expected.tested) return undefined
-  const first = trace.reached[0]
-  if (first !== undefined && first !== expected.tested) return undefined
-  if (!(answer instanceof Error) && (answer.status === 401 || answer.status === 403)) {
-    return violation(
-      'it is public, but refused',
-      'a guard or middleware in front of it refuses; it should let everybody pass',
-    )
-  }
-  return unreached(violation)
+const judgePublic = ({ answer, trace }: Probe, tested: Tested): Breach | undefined => {
+  if (trace.ran?.by === tested || (trace.reached[0] ?? tested) !== tested) return undefined
+  return answer instanceof Error || (answer.status !== 401 && answer.status !== 403)
+    ? unreached
+    : ['it is public, but refused', 'a guard or middleware in front of it refuses; it should let everybody pass']
 }
 
-const unreached = (violation: ReturnType<typeof violationOf>): Violation =>
-  violation(
-    'no request reached it',
-    'is this the router that is mounted in the application? Name a path that leads to it in { params } or { paths }, and its host in { fields }',
-  )
-
-/** A guarded operation must refuse callers who are not authenticated, with a challenge, and no handler must have run. */
-const judgeGuarded = async (probe: Probe, expected: Expectation): Promise<Violation | undefined> => {
-  const { answer, trace } = probe
-  const { tested, attack } = expected
-  const violation = violationOf(expected, probe)
-  const { ran } = trace
+/** Judges an attack on a guarded operation, before which no handler may run. `isLawful`: the rest of the request is let in alone. */
+const judgeGuarded = async (
+  { answer, trace: { ran, reached } }: Probe,
+  tested: Tested,
+  { what, secrets }: Attack,
+  statuses: ReadonlyArray<number> | undefined,
+  isLawful: () => Promise<boolean>,
+): Promise<Breach | undefined> => {
   if (ran !== undefined && ran.by !== tested) {
-    return violation(
+    return [
       `${ran.by.name} answers instead`,
       `register ${tested.name} before ${ran.by.name}, or guard that one; middleware that only calls next() belongs in router.use`,
-    )
+    ]
   }
   if (ran !== undefined) {
-    if (isOpenOperation(tested) && ran.auth === undefined) return undefined
-    if (await expected.isLawful()) return undefined
-    return violation(
-      'a handler ran without authentication',
-      'check the authenticator alone: laws.authenticator(a, { valid }).check()',
-    )
+    if ((isOpenOperation(tested) && ran.auth === undefined) || (await isLawful())) return undefined
+    const fix = 'check the authenticator alone: laws.authenticator(a, { valid }).check()'
+    return ['a handler ran without authentication', fix]
   }
-  if (answer instanceof Error)
-    return violation('it gave no answer', 'the authenticator must settle within its time limit')
-  const secret = leaked(JSON.stringify(answer.lines) + answer.body, attack.secrets)
-  if (secret !== undefined) return violation('a credential that was sent is in the answer', 'answer constant strings')
-  return judgeRefusal(answer, probe, expected, violation)
+  if (answer instanceof Error) return ['it gave no answer', 'the authenticator must settle within its time limit']
+  if (leaked(JSON.stringify(answer.lines) + answer.body, secrets) !== undefined)
+    return ['a credential that was sent is in the answer', 'answer constant strings']
+  const isBare = what === noCredential.what
+  const { status } = answer
+  if (reached.length === 0 && (status === 404 || status === 405)) return unreached
+  const isWanted = (statuses ?? [401]).includes(status) || (!isBare && MALFORMED.includes(status))
+  if (!isWanted && status >= 500) {
+    const fix = 'return false or a Left for what is missing, strange or wrong; throw nothing'
+    return ['an error instead of a refusal', fix]
+  }
+  if (!isWanted) {
+    const fix = 'let the error mapper answer 401, or name the other statuses of a refusal in { statuses }'
+    return [`it answers ${status} instead of ${(statuses ?? [401]).join(' or ')}`, fix]
+  }
+  if (status !== 401) return undefined
+  // another guarded operation may come first, and offer its own challenge; so does a guard of the application
+  const last = reached.at(-1)
+  const demanded = last === undefined ? (tested.demandedAbove ?? tested.description) : last.description
+  // a group offers only the challenges of members that have not passed
+  return judgeChallenges(answer, isBare ? demanded : undefined)
 }
 
 const MALFORMED = [400, 403, 431]
 
-const judgeRefusal = (
-  answer: HttpResponse,
-  { trace }: Probe,
-  { tested, attack, statuses = [401] }: Expectation,
-  violation: ReturnType<typeof violationOf>,
-): Violation | undefined => {
-  const { status } = answer
-  const isBare = attack.what === 'no credential'
-  if (trace.reached.length === 0 && (status === 404 || status === 405)) return unreached(violation)
-  if (!statuses.includes(status) && (isBare || !MALFORMED.includes(status))) {
-    if (status >= 500)
-      return violation(
-        'an error instead of a refusal',
-        'return false or a Left for what is missing, strange or wrong; throw nothing',
-      )
-    return violation(
-      `it answers ${status} instead of ${statuses.join(' or ')}`,
-      'let the error mapper answer 401, or name the other statuses of a refusal in { statuses }',
-    )
-  }
-  if (status !== 401) return undefined
-  const challenges = valuesAt({ in: 'header', name: 'WWW-Authenticate' }, { fields: answer.lines })
-  // another guarded operation may come first, and offer its own challenge; so does a guard of the application
-  const reached = trace.reached.at(-1)
-  const demanded = reached === undefined ? (tested.demandedAbove ?? tested.description) : reached.description
-  // a group offers only the challenges of members that have not passed
-  const missing = demanded === undefined || !isBare ? [] : challengesOf(demanded).map(({ scheme }) => scheme)
+const judgeChallenges = ({ lines }: HttpResponse, demanded: Description | undefined): Breach | undefined => {
+  const challenges = valuesAt({ in: 'header', name: 'WWW-Authenticate' }, { fields: lines })
+  const missing = demanded === undefined ? [] : challengesOf(demanded).map(({ scheme }) => scheme)
   const unnamed = missing.filter((scheme) => !challenges.some((line) => namesScheme(line, scheme.toLowerCase())))
-  return challenges.length > 0 && unnamed.length === 0
-    ? undefined
-    : violation(
-        `a 401 without ${unnamed.length === 0 ? 'a challenge' : `the challenge ${unnamed.join(', ')}`}`,
-        'leave WWW-Authenticate to the library: remove it from the error mapper and from middleware above',
-      )
+  if (challenges.length > 0 && unnamed.length === 0) return undefined
+  return [
+    `a 401 without ${unnamed.length === 0 ? 'a challenge' : `the challenge ${unnamed.join(', ')}`}`,
+    'leave WWW-Authenticate to the library: remove it from the error mapper and from middleware above',
+  ]
 }
 
 // Several challenges may be in one line (RFC 9110 §11.6.1)
@@ -187,18 +153,24 @@ const checkOperation = async (
   ask: (spec: RequestSpec) => Promise<Probe>,
   tested: Tested,
   attacks: ReadonlyArray<Attack>,
-  { statuses }: GuardedOptions,
+  statuses: GuardedOptions['statuses'],
 ): Promise<ReadonlyArray<Violation>> => {
   if (tested.target === undefined) return [unreachable(tested)]
-  const judged = tested.description === undefined ? judgePublic : judgeGuarded
   const violations: Violation[] = []
   const check = async (attack: Attack): Promise<boolean> => {
-    const { spec, rest } = attack
+    const { what, spec, rest } = attack
     const isLawful = async () => rest !== undefined && (await ask(rest)).trace.ran !== undefined
-    const response = await ask(spec)
-    const violation = await judged(response, { tested, attack, statuses, isLawful })
-    if (violation !== undefined) violations.push(violation)
-    return response.answer instanceof Error
+    const probe = await ask(spec)
+    const { answer, error } = probe
+    const [law, fix = ''] =
+      (tested.description === undefined
+        ? judgePublic(probe, tested)
+        : await judgeGuarded(probe, tested, attack, statuses, isLawful)) ?? []
+    const answered = answer instanceof Error ? `no answer: ${answer.message}` : `answered ${answer.status}`
+    const thrown = error instanceof Error ? `\n${error.name}: ${error.message}` : ''
+    const counterexample = `${what}: ${printed(spec)}\n${answered}${thrown}`
+    if (law !== undefined) violations.push({ law: `${tested.name}: ${law}`, counterexample, fix })
+    return answer instanceof Error
   }
   for (let at = 0; at < attacks.length; at += REQUESTS_AT_ONCE) {
     const unanswered = await Promise.all(attacks.slice(at, at + REQUESTS_AT_ONCE).map(check))
@@ -296,7 +268,7 @@ export const expectGuarded = async (
   try {
     for (const tested of operations) {
       const attacks = tested.target === undefined ? [] : attacksOnOperation(tested, tested.target, options)
-      violations.push(...(await checkOperation(ask, tested, attacks, options)))
+      violations.push(...(await checkOperation(ask, tested, attacks, options.statuses)))
       const protection = tested.description === undefined ? 'public' : isOpenOperation(tested) ? 'optional' : 'guarded'
       checked.push({ operation: tested.name, protection, requests: attacks.length })
     }

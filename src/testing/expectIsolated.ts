@@ -151,31 +151,15 @@ const valuesOf = (one: Asked, user: string): ReadonlyArray<Values> => {
   return Array.from({ length }, (_, at) => valuesFor(one, user, at))
 }
 
-/** A question of a user for objects of another one. */
-interface Question {
-  readonly user: string
-  readonly owner: string
-  readonly method: string
-  readonly values: Values
-  /** The parameters whose values are of the owner. */
-  readonly foreign: ReadonlyArray<string>
-}
-
-const foreignQuestions = (one: Asked, user: string, owner: string): ReadonlyArray<Question> => {
+/** What a user asks for: values of the user, but of the owner for the parameters in `foreign`, each alone and all together. */
+const foreignValues = (one: Asked, user: string, owner: string) => {
   const own = valuesFor(one, user, 0)
-  return askedMethods(one.operation).flatMap((method) =>
-    valuesOf(one, owner).flatMap((others) => {
-      // what two users share is no secret between them
-      const foreign = one.params.flatMap(([name, ids]) =>
-        (ids[user] ?? []).includes(others[name] ?? '') ? [] : [name],
-      )
-      const about = { user, owner, method }
-      return [
-        ...foreign.map((param) => ({ ...about, values: { ...own, [param]: others[param] ?? '' }, foreign: [param] })),
-        ...(foreign.length > 1 ? [{ ...about, values: others, foreign }] : []),
-      ]
-    }),
-  )
+  return valuesOf(one, owner).flatMap((others) => {
+    // what two users share is no secret between them
+    const foreign = one.params.flatMap(([name, ids]) => ((ids[user] ?? []).includes(others[name] ?? '') ? [] : [name]))
+    const each = foreign.map((param) => ({ values: { ...own, [param]: others[param] ?? '' }, foreign: [param] }))
+    return foreign.length > 1 ? [...each, { values: others, foreign }] : each
+  })
 }
 
 /**
@@ -283,13 +267,21 @@ const sendAs = async (
 const askForeign = async (self: Isolation, one: Asked): Promise<void> => {
   for (const user of self.names) {
     for (const owner of self.names.filter((other) => other !== user)) {
-      for (const question of foreignQuestions(one, user, owner)) await compareForeign(self, one, question)
+      for (const method of askedMethods(one.operation)) {
+        for (const { values, foreign } of foreignValues(one, user, owner))
+          await compareForeign(self, one, { user, owner, method }, values, foreign)
+      }
     }
   }
 }
 
-const compareForeign = async (self: Isolation, one: Asked, question: Question): Promise<void> => {
-  const { user, owner, method, values, foreign: replaced } = question
+const compareForeign = async (
+  self: Isolation,
+  one: Asked,
+  { user, owner, method }: Readonly<Record<'user' | 'owner' | 'method', string>>,
+  values: Values,
+  replaced: ReadonlyArray<string>,
+): Promise<void> => {
   const { unknown } = self.options
   const without = { ...values, ...Object.fromEntries(replaced.map((param) => [param, unknown[param] ?? ''])) }
   for (const [words, spell] of Object.entries(spellings)) {
@@ -301,12 +293,11 @@ const compareForeign = async (self: Isolation, one: Asked, question: Question): 
     const missing = await ask(without)
     // a body is compared itself; of one that is not sent, only the length is known, and the id may be a part of it
     const hasLength = method === 'HEAD' && foreign.spec.url?.length === missing.spec.url?.length
-    const seen = (answer: HttpResponse | Error, of: Values): ReadonlyMap<string, string> => {
-      if (answer instanceof Error) return new Map()
-      const sentIds = replaced.map((param) => of[param] ?? '')
-      return comparable(answer, sentIds, spell, self.ignored, hasLength)
+    const seen = ({ answer }: typeof foreign, of: Values) => {
+      const ids = replaced.map((param) => of[param] ?? '')
+      return comparable(answer, ids, spell, self.ignored, hasLength)
     }
-    const parts = differing(seen(foreign.answer, values), seen(missing.answer, without))
+    const parts = differing(seen(foreign, values), seen(missing, without))
     if (parts.length === 0) continue
     one.hasLeak = true
     const whose = `${replaced.map((param) => `:${param}`).join(' and ')} of ${owner}`
@@ -370,26 +361,20 @@ const spellings: Readonly<Record<string, (value: string) => string>> = {
   'with a dot behind it': (value) => `${encodeURIComponent(value)}.`,
 }
 
-/** How an id that was asked for may be repeated in an answer. */
-const writtenForms = (id: string, spell: (value: string) => string): ReadonlyArray<string> => [
-  spell(id),
-  percentEncoded(id),
-  otherCase(id),
-  id,
-]
-
 const mayDiffer =
   /^(?:date|connection|keep-alive|traceparent|server-timing|x-response-time|(?:x-)?(?:request|correlation|trace)-id|(?:x-)?ratelimit.*)$/
 
 // What was asked for may be repeated. Of cookies, the names count, because a session that is prolonged has another time
 const comparable = (
-  answer: HttpResponse,
+  answer: HttpResponse | Error,
   ids: ReadonlyArray<string>,
   spell: (value: string) => string,
   ignored: ReadonlySet<string>,
   hasLength: boolean,
 ): ReadonlyMap<string, string> => {
-  const asked = ids.flatMap((id) => writtenForms(id, spell)).filter((id) => id !== '')
+  if (answer instanceof Error) return new Map()
+  const written = ids.flatMap((id) => [spell(id), percentEncoded(id), otherCase(id), id])
+  const asked = written.filter((id) => id !== '')
   const plain = (text: string): string => asked.reduce((before, id) => before.replaceAll(id, '<id>'), text)
   const parts = new Map([
     ['the status', String(answer.status)],
@@ -418,16 +403,11 @@ const curl = ({ method = 'GET', url = '/', fields = [], body }: SentRequest): st
     ...(body === undefined ? [] : [`-d ${shellQuoted(body)}`]),
   ].join(' ')
 
-const shown = ({ spec, answer }: { readonly spec: SentRequest; readonly answer: HttpResponse | Error }): string => {
-  const answered =
-    answer instanceof Error ? `no answer: ${answer.message}` : `${answer.status} ${answer.body.slice(0, 120)}`
-  return `${curl(spec)}\n${answered}`
-}
+const shown = ({ spec, answer }: Awaited<ReturnType<typeof sendAs>>): string =>
+  answer instanceof Error
+    ? `${curl(spec)}\nno answer: ${answer.message}`
+    : `${curl(spec)}\n${answer.status} ${answer.body.slice(0, 120)}`
 
 // `order-1` is not in `order-10`
-const hasWord = (text: string, word: string): boolean => {
-  for (let at = text.indexOf(word); at !== -1; at = text.indexOf(word, at + 1)) {
-    if (!/\w/.test(text[at - 1] ?? ' ') && !/\w/.test(text[at + word.length] ?? ' ')) return true
-  }
-  return false
-}
+const hasWord = (text: string, word: string): boolean =>
+  new RegExp(`(?<!\\w)${word.replace(/\W/g, '\\$&')}(?!\\w)`).test(text)

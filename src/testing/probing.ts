@@ -64,10 +64,9 @@ export const testedOf = (
     const description = all(own === undefined ? above : [...above, own])
     return {
       layer,
-      methods: [
-        ...methods.filter((method) => method !== 'CONNECT' && method !== 'HEAD'),
-        ...methods.filter((method) => method === 'HEAD'),
-      ],
+      methods: methods
+        .filter((method) => method !== 'CONNECT')
+        .toSorted((one, other) => Number(one === 'HEAD') - Number(other === 'HEAD')),
       path,
       name,
       functions,
@@ -116,15 +115,13 @@ interface Trace {
   ran: { readonly by: Tested; readonly auth: unknown } | undefined
 }
 
-type TraceOf = (probe: string) => Trace
-
 /** Lays tripwires. `remove` restores the handlers. Throws an Error if the router has tripwires already. */
 const layTripwires = (router: RouterInstance, operations: ReadonlyArray<Tested>) => {
   if (probedRouters.has(router)) {
     throw new Error('expectGuarded is running on this router already; await the first call')
   }
   const traces = new Map<string, Trace>()
-  const traceOf: TraceOf = (probe) => {
+  const traceOf = (probe: string): Trace => {
     const trace = traces.get(probe) ?? { reached: [], ran: undefined }
     traces.set(probe, trace)
     return trace
@@ -151,7 +148,7 @@ const layTripwires = (router: RouterInstance, operations: ReadonlyArray<Tested>)
   }
 }
 
-const wired = (layer: Layer, operations: ReadonlyArray<Tested>, traceOf: TraceOf): Layer => {
+const wired = (layer: Layer, operations: ReadonlyArray<Tested>, traceOf: (probe: string) => Trace): Layer => {
   const plan = planOf(layer)
   const ofLayer = operations.filter((tested) => tested.layer === layer)
   const askedBy = ({ method }: Pick<Context, 'method'>): Tested =>
@@ -161,7 +158,7 @@ const wired = (layer: Layer, operations: ReadonlyArray<Tested>, traceOf: TraceOf
     return next()
   }
   const trip = (ctx: Context): void => {
-    traceOf(ctx.get(PROBE)).ran = { by: askedBy(ctx), auth: principalIn(ctx) }
+    traceOf(ctx.get(PROBE)).ran = { by: askedBy(ctx), auth: Reflect.get(ctx.request, 'auth') as unknown }
     ctx.status = 204
   }
   const copy = copyLayer(layer)
@@ -204,8 +201,6 @@ const countingNone = (app: Application): Pick<Application, 'callback'> => {
   // Safe: it inherits everything else
   return Object.create(app, { middleware: { value } }) as Application
 }
-
-const principalIn = ({ request }: Pick<Context, 'request'>): unknown => Reflect.get(request, 'auth')
 
 export interface HttpResponse {
   readonly status: number
@@ -271,13 +266,6 @@ export const serveApplication = async (app: Application, within: number) => {
   }
 }
 
-export interface Probe {
-  readonly spec: RequestSpec
-  readonly answer: HttpResponse | Error
-  readonly trace: Trace
-  readonly error: unknown
-}
-
 /** Serves an application, and lays tripwires on its router. Rejects with an Error if the router has tripwires already. */
 export const probing = async (
   app: Application,
@@ -290,7 +278,7 @@ export const probing = async (
     const served = await serveApplication(app, within)
     let sent = 0
     return {
-      ask: async (spec: RequestSpec): Promise<Probe> => {
+      ask: async (spec: RequestSpec) => {
         const probe = String(++sent)
         const answer = await served.ask(probe, spec)
         return { spec, answer, trace: wires.traceOf(probe), error: served.errorOf(probe) }
@@ -302,3 +290,5 @@ export const probing = async (
     throw error
   }
 }
+
+export type Probe = Awaited<ReturnType<Awaited<ReturnType<typeof probing>>['ask']>>

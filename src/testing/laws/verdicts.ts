@@ -4,8 +4,8 @@ import fc, { type Arbitrary } from 'fast-check'
 import { branchesOf } from '../../core/AuthError.js'
 import { isThenable } from '../../core/Result.js'
 import { defaultErrorMapper } from '../../core/Settings.js'
-import { placeInWords, locationsIn, putCredentials, valuesAt, withoutCredential } from '../CredentialLocation.js'
-import { blindAttacks, informedAttacks, leaked, asServersRead, secretsAmong, unknownIn } from '../attacks.js'
+import { locationsIn, valuesAt, withoutCredential } from '../CredentialLocation.js'
+import { asServersRead, blindAttacks, hostileIn, informedAttacks, leaked, secretsAmong, unknownIn } from '../attacks.js'
 import type { Attack } from '../attacks.js'
 import { fromOtherSite, impostors, mergeRequests, printed, type RequestSpec } from '../requests.js'
 import type { Law } from './Law.js'
@@ -47,11 +47,7 @@ const randomAttacks = (target: Pick<Subject, 'locations' | 'valid'>): Arbitrary<
         .map((secret) => unknownIn(location, secret)),
       hostileTexts()
         .filter(isWrong)
-        .map((text) => ({
-          what: `a hostile credential in ${placeInWords(location)}`,
-          spec: putCredentials(location, [text], {}),
-          secrets: [],
-        })),
+        .map((text) => hostileIn(location, text)),
     )
   })
   const informed = informedAttacks(target)
