@@ -203,7 +203,8 @@ const kinds: Readonly<Record<PasskeyAlgorithm, AlgorithmKind>> = {
   },
 }
 
-const passkeyAlgorithms: ReadonlyArray<PasskeyAlgorithm> = ['ES256', 'EdDSA', 'RS256']
+// Safe: these are its keys
+const passkeyAlgorithms = Object.keys(kinds) as ReadonlyArray<PasskeyAlgorithm>
 
 const coseOf = (spki: Buffer, algorithm: PasskeyAlgorithm): Buffer => {
   const jwk = createPublicKey({ key: spki, format: 'der', type: 'spki' }).export({ format: 'jwk' })
@@ -213,39 +214,26 @@ const coseOf = (spki: Buffer, algorithm: PasskeyAlgorithm): Buffer => {
 
 const sha256 = (data: string | Uint8Array): Buffer => createHash('sha256').update(data).digest()
 
-const clientData = (
-  usual: string,
-  options: { readonly challenge: string },
-  page: string,
-  wrong: WrongAnswer,
-): Buffer => {
-  const { type = usual, challenge = options.challenge, origin = page, crossOrigin = false, topOrigin } = wrong
+const clientData = (usual: string, sent: string, page: string, wrong: WrongAnswer): Buffer => {
+  const { type = usual, challenge = sent, origin = page, crossOrigin = false, topOrigin } = wrong
   return Buffer.from(JSON.stringify({ type, challenge, origin, crossOrigin, topOrigin }))
 }
 
-interface Facts {
-  readonly rpId: string
-  readonly counter: number
-  readonly synced: boolean
-  readonly attested?: Uint8Array
-}
-
-const noBytes = Buffer.alloc(0)
-
 // WebAuthn §6.1
-const authenticatorData = ({ rpId, counter, synced, attested }: Facts, wrong: WrongAnswer): Buffer => {
-  const { userPresent = true, userVerified = true, backupEligible = synced, backedUp = synced } = wrong
-  const flags = [userPresent, false, userVerified, backupEligible, backedUp, false, attested !== undefined]
+const authenticatorData = (
+  { rpId, counter }: KeptPasskey,
+  synced: boolean,
+  wrong: WrongAnswer,
+  attested: ReadonlyArray<Uint8Array> = [],
+): Buffer => {
+  const { userPresent = true, userVerified = true, backupEligible = synced, backedUp = synced, trailing } = wrong
+  const flags = [userPresent, false, userVerified, backupEligible, backedUp, false, attested.length > 0]
   const bits = flags.reduce((sum, flag, at) => sum + (flag ? 1 << at : 0), 0)
   const counted = Buffer.alloc(5)
   counted.writeUInt8(bits)
   counted.writeUInt32BE(wrong.counter ?? counter, 1)
-  return Buffer.concat([sha256(wrong.rpId ?? rpId), counted, attested ?? noBytes, wrong.trailing ?? noBytes])
+  return Buffer.concat([sha256(wrong.rpId ?? rpId), counted, ...attested, trailing ?? Buffer.alloc(0)])
 }
-
-// WebAuthn §6.5.1, with an AAGUID of zeros
-const attestedData = (id: Buffer, publicKey: Uint8Array): Buffer =>
-  Buffer.concat([Buffer.alloc(16), Buffer.of(id.length >> 8, id.length & 0xff), id, publicKey])
 
 const attestationObject = (
   attestation: WrongRegistration['attestation'],
@@ -265,10 +253,7 @@ interface KeptPasskey extends Omit<SoftwarePasskey, 'counter'> {
   counter: number
 }
 
-const throwDomException = (
-  name: 'InvalidStateError' | 'NotAllowedError' | 'NotSupportedError',
-  message: string,
-): never => {
+const throwDomException = (name: string, message: string): never => {
   throw new DOMException(message, name)
 }
 
@@ -299,28 +284,17 @@ const hasId = (list: ReadonlyArray<{ readonly id: string }> | undefined, id: str
  * assert.strictEqual(forgotten.id, registration.id)
  */
 export const softwareAuthenticator = (options: SoftwareAuthenticatorOptions): SoftwareAuthenticator => {
-  const { origin, algorithm, synced = true } = options
-  const self: Device = { origin, own: algorithm, synced, host: new URL(origin).hostname, passkeys: [] }
+  const self: Device = { synced: true, ...options, host: new URL(options.origin).hostname, kept: [] }
   return {
     create: (creation, wrong) => create(self, creation, wrong),
     get: (request, wrong) => assertPasskey(self, request, wrong),
-    passkeys: () =>
-      self.passkeys.map(({ id, rpId, userHandle, algorithm: alg, counter }) => ({
-        id,
-        rpId,
-        userHandle,
-        algorithm: alg,
-        counter,
-      })),
+    passkeys: () => self.kept.map(({ privateKey: _, ...passkey }) => passkey),
   }
 }
 
-interface Device {
-  readonly origin: string
-  readonly own: SoftwareAuthenticatorOptions['algorithm']
-  readonly synced: boolean
+interface Device extends SoftwareAuthenticatorOptions {
   readonly host: string
-  readonly passkeys: KeptPasskey[]
+  readonly kept: KeptPasskey[]
 }
 
 // WebAuthn §7.2: the authenticator data and the hash of the client data
@@ -328,7 +302,7 @@ const signWith = ({ privateKey, algorithm }: KeptPasskey, authData: Buffer, clie
   sign(kinds[algorithm].hash, Buffer.concat([authData, sha256(clientData)]), privateKey)
 
 const create = (self: Device, options: CreationOptions, wrong: WrongRegistration = {}): RegistrationJson => {
-  const { origin, own, synced, passkeys } = self
+  const { origin, algorithm: own, synced = true, kept } = self
   const offered = options.pubKeyCredParams.flatMap(
     ({ alg }) => passkeyAlgorithms.find((one) => kinds[one].cose === alg) ?? [],
   )
@@ -336,13 +310,15 @@ const create = (self: Device, options: CreationOptions, wrong: WrongRegistration
     wrong.algorithm ??
     (own === undefined ? offered[0] : offered.find((one) => one === own)) ??
     throwDomException('NotSupportedError', 'none of the offered algorithms is known')
-  if (passkeys.some(({ id }) => hasId(options.excludeCredentials, id))) {
+  if (kept.some(({ id }) => hasId(options.excludeCredentials, id))) {
     return throwDomException('InvalidStateError', 'a passkey of this user is here already')
   }
   const { made, rawId, publicKey } = newPasskey(self, options, algorithm, wrong)
-  const data = clientData('webauthn.create', options, origin, wrong)
-  const attested = attestedData(rawId, wrong.publicKey ?? coseOf(publicKey, algorithm))
-  const authData = authenticatorData({ ...made, synced, attested }, wrong)
+  const data = clientData('webauthn.create', options.challenge, origin, wrong)
+  // WebAuthn §6.5.1, with an AAGUID of zeros
+  const header = Buffer.concat([Buffer.alloc(16), Buffer.of(rawId.length >> 8, rawId.length & 0xff), rawId])
+  const attested = [header, wrong.publicKey ?? coseOf(publicKey, algorithm)]
+  const authData = authenticatorData(made, synced, wrong, attested)
   const alg = kinds[algorithm].cose
   const signed = () => signWith(made, authData, data)
   const response: RegistrationJson['response'] = {
@@ -358,12 +334,12 @@ const create = (self: Device, options: CreationOptions, wrong: WrongRegistration
 
 // One passkey of a user at a site, as authenticators keep them
 const newPasskey = (
-  { host, synced, passkeys }: Device,
+  { host, synced = true, kept }: Device,
   { rp, user }: CreationOptions,
-  algorithm: KeptPasskey['algorithm'],
-  wrong: WrongRegistration,
+  algorithm: PasskeyAlgorithm,
+  { modulusLength = 2048 }: WrongRegistration,
 ) => {
-  const { publicKey, privateKey } = kinds[algorithm].newKeys(wrong.modulusLength ?? 2048)
+  const { publicKey, privateKey } = kinds[algorithm].newKeys(modulusLength)
   const rawId = randomBytes(16)
   const made: KeptPasskey = {
     id: rawId.toString('base64url'),
@@ -373,30 +349,29 @@ const newPasskey = (
     privateKey: createPrivateKey({ key: privateKey, format: 'der', type: 'pkcs8' }),
     counter: synced ? 0 : 1,
   }
-  const older = passkeys.findIndex(({ rpId, userHandle }) => rpId === made.rpId && userHandle === made.userHandle)
-  if (older >= 0) passkeys.splice(older, 1)
-  passkeys.push(made)
+  const older = kept.findIndex(({ rpId, userHandle }) => rpId === made.rpId && userHandle === made.userHandle)
+  if (older >= 0) kept.splice(older, 1)
+  kept.push(made)
   return { made, rawId, publicKey }
 }
 
 const assertPasskey = (self: Device, options: RequestOptions, wrong: WrongAssertion = {}): AssertionJson => {
-  const { host, origin, synced, passkeys } = self
-  const rpId = options.rpId ?? host
-  const { allowCredentials = [] } = options
-  const kept =
-    passkeys.findLast(
-      (one) => one.rpId === rpId && (allowCredentials.length === 0 || hasId(allowCredentials, one.id)),
-    ) ?? throwDomException('NotAllowedError', 'no passkey fits')
-  if (!synced) kept.counter += 1
-  const data = clientData('webauthn.get', options, origin, wrong)
-  const authData = authenticatorData({ ...kept, synced }, wrong)
-  const signature = signWith(kept, authData, wrong.signature === 'wrong' ? Buffer.concat([data, data]) : data)
-  const userHandle = wrong.userHandle === undefined ? kept.userHandle : wrong.userHandle
+  const { host, origin, synced = true } = self
+  const { rpId = host, allowCredentials = [] } = options
+  const mayBe = (id: string) => allowCredentials.length === 0 || hasId(allowCredentials, id)
+  const passkey =
+    self.kept.findLast((one) => one.rpId === rpId && mayBe(one.id)) ??
+    throwDomException('NotAllowedError', 'no passkey fits')
+  if (!synced) passkey.counter += 1
+  const data = clientData('webauthn.get', options.challenge, origin, wrong)
+  const authData = authenticatorData(passkey, synced, wrong)
+  const signature = signWith(passkey, authData, wrong.signature === 'wrong' ? Buffer.concat([data, data]) : data)
+  const { userHandle = passkey.userHandle } = wrong
   const response = {
     clientDataJSON: data.toString('base64url'),
     authenticatorData: authData.toString('base64url'),
     signature: signature.toString('base64url'),
     ...(userHandle !== null && { userHandle }),
   }
-  return answerJson(wrong.id ?? kept.id, {}, response)
+  return answerJson(wrong.id ?? passkey.id, {}, response)
 }

@@ -2,7 +2,7 @@
  * An issuer of tokens for tests, on loopback: `httpJwt` finds it by discovery, and fetches its keys by real HTTP. `oidc` signs users in
  * with it, `upstream` refreshes their tokens, and `exchange` exchanges them. So no test needs a key in a file, nor a mock of a provider.
  */
-import { createHash, generateKeyPairSync, randomUUID, sign, type KeyObject } from 'node:crypto'
+import { generateKeyPairSync, hash, randomUUID, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -43,26 +43,12 @@ interface IssuedGrant {
   readonly challenge?: string | undefined
 }
 
-interface SigningKey {
-  readonly kid: string
-  readonly privateKey: KeyObject
-  readonly jwk: object
-}
-
 const TOKEN_LIFETIME = 300
 
-const newSigningKey = (): SigningKey => {
+const newSigningKey = () => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const kid = randomUUID()
   return { kid, privateKey, jwk: { ...publicKey.export({ format: 'jwk' }), kid, alg: 'ES256', use: 'sig' } }
-}
-
-const tokenPart = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
-
-const signed = (claims: object, { kid, privateKey }: SigningKey): string => {
-  const input = `${tokenPart({ alg: 'ES256', kid, typ: 'JWT' })}.${tokenPart(claims)}`
-  const signature = sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' })
-  return `${input}.${signature.toString('base64url')}`
 }
 
 /**
@@ -133,9 +119,17 @@ interface IssuerAnswer {
 
 const json = (value: object, status = 200): IssuerAnswer => ({ status, body: JSON.stringify(value) })
 
-const issueToken = ({ issuer, key }: IssuerState, claims: Readonly<Record<string, unknown>>): string => {
+const tokenPart = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+const issueToken = (
+  { issuer, key: { kid, privateKey } }: IssuerState,
+  claims: Readonly<Record<string, unknown>>,
+): string => {
   const now = Math.floor(Date.now() / 1000)
-  return signed({ iss: issuer, sub: 'user', iat: now, exp: now + TOKEN_LIFETIME, ...claims }, key)
+  const all = { iss: issuer, sub: 'user', iat: now, exp: now + TOKEN_LIFETIME, ...claims }
+  const input = `${tokenPart({ alg: 'ES256', kid, typ: 'JWT' })}.${tokenPart(all)}`
+  const signature = sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' })
+  return `${input}.${signature.toString('base64url')}`
 }
 
 const granting = (self: IssuerState, granted: IssuedGrant): string => {
@@ -174,14 +168,22 @@ const revoking = ({ granted, revoked }: IssuerState, token: string): IssuerAnswe
   return { status: 200 }
 }
 
+/** Parameters of a request. */
+type Sent = Readonly<Partial<Record<string, string>>>
+
 // Everybody is signed in, without questions
 const authorized = (self: IssuerState, asked: URLSearchParams): string => {
-  const redirect = new URL(asked.get('redirect_uri') ?? self.issuer)
-  const [client, scope] = [asked.get('client_id') ?? '', asked.get('scope') ?? '']
-  const [nonce, challenge] = [asked.get('nonce') ?? undefined, asked.get('code_challenge') ?? undefined]
-  const code = granting(self, { subject: self.subject, nonce, client, scope, challenge })
-  redirect.searchParams.set('code', code)
-  redirect.searchParams.set('state', asked.get('state') ?? '')
+  const {
+    redirect_uri = self.issuer,
+    client_id: client = '',
+    scope = '',
+    state = '',
+    ...others
+  }: Sent = Object.fromEntries(asked)
+  const { nonce, code_challenge: challenge } = others
+  const redirect = new URL(redirect_uri)
+  redirect.searchParams.set('code', granting(self, { subject: self.subject, nonce, client, scope, challenge }))
+  redirect.searchParams.set('state', state)
   return redirect.href
 }
 
@@ -201,8 +203,6 @@ const claimsIn = (token: string): Record<string, unknown> | undefined => {
     return undefined
   }
 }
-
-const codeChallenge = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url')
 
 // A code and a refresh token are good once; a subject token is one of this issuer
 const answerToken = (self: IssuerState, request: IncomingMessage, sent: URLSearchParams): IssuerAnswer => {
@@ -225,7 +225,7 @@ const answerToken = (self: IssuerState, request: IncomingMessage, sent: URLSearc
   if (granted === undefined || granted.client !== client) return json({ error: 'invalid_grant' }, 400)
   self.granted.delete(id)
   const { subject, nonce, scope, challenge } = granted
-  if (challenge !== undefined && challenge !== codeChallenge(sent.get('code_verifier') ?? '')) {
+  if (challenge !== undefined && challenge !== hash('sha256', sent.get('code_verifier') ?? '', 'base64url')) {
     return json({ error: 'invalid_grant' }, 400)
   }
   return json({

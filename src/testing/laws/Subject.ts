@@ -9,8 +9,7 @@ import type { Context, Middleware, Request } from 'koa'
 import { is as isAuthError, type AuthError } from '../../core/AuthError.js'
 import { fromFunction, type Authenticator, type AuthenticatorLike } from '../../core/Authenticator.js'
 import type { BasicCredentials } from '../../core/Credentials.js'
-import { leaves, type Description } from '../../core/Description.js'
-import type { Settings } from '../../core/Settings.js'
+import { leaves } from '../../core/Description.js'
 import { settingsOf } from '../../core/Exchange.js'
 import * as is from '../../core/checks.js'
 import { checkOptions, type Checks } from '../../core/options.js'
@@ -45,13 +44,11 @@ export const letSomebodyIn = (verdict: Verdict): boolean => verdict._tag === 'Pa
 export const verdictInWords = (verdict: Verdict): string => {
   switch (verdict._tag) {
     case 'Passed':
-      return verdict.principal === undefined
-        ? 'let an anonymous caller in, as undefined'
-        : `let in ${valueInWords(verdict.principal)}`
+      if (verdict.principal === undefined) return 'let an anonymous caller in, as undefined'
+      return `let in ${valueInWords(verdict.principal)}`
     case 'Failed':
-      return verdict.error._tag === 'raised'
-        ? `raised ${valueInWords(verdict.error.error)}`
-        : `refused as ${verdict.error._tag}`
+      if (verdict.error._tag === 'raised') return `raised ${valueInWords(verdict.error.error)}`
+      return `refused as ${verdict.error._tag}`
     case 'Threw':
       return `threw ${valueInWords(verdict.error)}`
     case 'NoEither':
@@ -82,39 +79,18 @@ export interface LawOptions {
   readonly app?: ContextFactory | undefined
 }
 
-export interface Subject {
-  readonly description: Description
-  readonly valid: ReadonlyArray<RequestSpec>
-  /** The places that are described; if something has no scheme, also those in valid requests. */
-  readonly locations: ReadonlyArray<CredentialLocation>
-  readonly isDescribed: boolean
-  readonly runs: number
-  readonly within: number
-  /** Calls it with a new request each time. */
-  readonly ask: (spec: RequestSpec) => Promise<Verdict>
-  /** The same, but remembers results, because several laws look at one. */
-  readonly askOnce: (spec: RequestSpec) => Promise<Verdict>
-  readonly requestOf: (spec: RequestSpec) => Request
-  readonly settingsFor: (spec: RequestSpec) => Promise<Settings>
-}
-
 // After something has not ended once, later calls wait only so long: the check has failed already
 const IMPATIENT = 25
 
-const atLeastOne = is.that(
-  (value) => Array.isArray(value) && value.length > 0,
-  'must be an array of at least one request or credential that is let in',
-)
-
 const lawChecks: Checks<LawOptions> = {
-  valid: atLeastOne,
+  valid: is.listOf(() => true, 'must be an array of at least one request or credential that is let in', 1),
   within: is.maybe(is.positive),
   runs: is.maybe(is.positive),
   above: is.maybe(is.list),
   app: is.unchecked,
 }
 
-export const lawSubject = (caller: string, member: AuthenticatorLike, given: LawOptions): Subject => {
+export const lawSubject = (caller: string, member: AuthenticatorLike, given: LawOptions) => {
   const options = checkOptions(caller, given, lawChecks)
   const { valid, within = 1000, runs = 100, above = [], app } = options
   const authenticator = fromFunction(member)
@@ -134,18 +110,21 @@ export const lawSubject = (caller: string, member: AuthenticatorLike, given: Law
   return {
     description,
     valid: specs,
+    /** The places that are described; if something has no scheme, also those in valid requests. */
     locations: distinctLocations(places),
     isDescribed,
     runs,
     within,
     requestOf,
-    settingsFor: async (spec) => {
+    settingsFor: async (spec: RequestSpec) => {
       const request = requestOf(spec)
       await through(above, request.ctx, async () => {})
       return settingsOf(request)
     },
+    /** Calls it with a new request each time. */
     ask,
-    askOnce: (spec) => {
+    /** The same, but remembers results, because several laws look at one. */
+    askOnce: (spec: RequestSpec): Promise<Verdict> => {
       const key = JSON.stringify(spec)
       const verdict = verdicts.get(key) ?? ask(spec)
       verdicts.set(key, verdict)
@@ -153,6 +132,8 @@ export const lawSubject = (caller: string, member: AuthenticatorLike, given: Law
     },
   }
 }
+
+export type Subject = ReturnType<typeof lawSubject>
 
 // RFC 9112 §3.2: every request has a Host
 const withHost = (spec: RequestSpec): RequestSpec =>

@@ -38,9 +38,11 @@ const describedPlaces = ({ description }: Subject): ReadonlyArray<CredentialLoca
 
 const carries = (spec: RequestSpec) => (location: CredentialLocation) => valuesAt(location, spec).length > 0
 
-// of each alternative; `undefined` for what has no place
+// of each alternative that demands something; `undefined` for what has no place
 const alternativePlaces = ({ description }: Subject): ReadonlyArray<ReadonlyArray<CredentialLocation | undefined>> =>
-  alternativesOf(description).map(({ demands }) => demands.map(({ leaf }) => locationOf(leaf)))
+  alternativesOf(description)
+    .map(({ demands }) => demands.map(({ leaf }) => locationOf(leaf)))
+    .filter(({ length }) => length > 0)
 
 const UNKNOWN = 'Unkn0wnCredential5b1d'
 
@@ -51,42 +53,44 @@ const isAbsent = (verdict: Verdict): boolean =>
 // An unknown credential in the described places must not count as absent. Checked if no valid request uses these places
 const unknownInDescribed = (subject: Subject): ReadonlyArray<LawCase> =>
   alternativePlaces(subject)
-    .filter(
-      (locations): locations is ReadonlyArray<CredentialLocation> =>
-        locations.length > 0 && !locations.includes(undefined),
-    )
+    .flatMap((locations) => {
+      const known = locations.flatMap((location) => location ?? [])
+      return known.length === locations.length ? [known] : []
+    })
     .filter((locations) => !subject.valid.some((spec) => locations.every(carries(spec))))
-    .map((locations) => ({
-      what: `an unknown credential in ${locations.map(placeInWords).join(' and ')}`,
-      spec: locations.reduce<RequestSpec>(
-        (spec, location) => putCredentials(location, [wholly(location, UNKNOWN)], spec),
-        {},
-      ),
-      judge: (verdict) =>
-        isAbsent(verdict)
-          ? `it counts as absent, so something else is read: let scheme and extract name the same field, or give a valid request that carries ${locations.map(placeInWords).join(' and ')}`
-          : undefined,
-    }))
+    .map((locations) => {
+      const places = locations.map(placeInWords).join(' and ')
+      return {
+        what: `an unknown credential in ${places}`,
+        spec: locations.reduce<RequestSpec>(
+          (spec, location) => putCredentials(location, [wholly(location, UNKNOWN)], spec),
+          {},
+        ),
+        judge: (verdict) =>
+          isAbsent(verdict)
+            ? `it counts as absent, so something else is read: let scheme and extract name the same field, or give a valid request that carries ${places}`
+            : undefined,
+      }
+    })
 
 // A request without a complete alternative must not be let in: something that is not described would decide
 const withoutDescribed = (subject: Subject): ReadonlyArray<LawCase> => {
   const described = describedPlaces(subject)
   const alternatives = alternativePlaces(subject)
   const isComplete = (spec: RequestSpec): boolean =>
-    alternatives.some(
-      (locations) =>
-        locations.length > 0 && locations.every((location) => location === undefined || carries(spec)(location)),
-    )
+    alternatives.some((locations) => locations.every((location) => location === undefined || carries(spec)(location)))
   return subject.valid.flatMap((spec) => {
     const present = described.filter(carries(spec))
     const stripped = present.reduce<RequestSpec>((rest, location) => withoutCredential(location, rest), spec)
     const undescribed = 'it was let in without what it says it demands; let scheme and extract name the same field'
-    const lessOne = present.map((location): LawCase => ({
-      what: `a valid request without ${placeInWords(location)}`,
-      spec: withoutCredential(location, spec),
-      judge: (verdict) =>
-        letSomebodyIn(verdict) && !isComplete(withoutCredential(location, spec)) ? undescribed : undefined,
-    }))
+    const lessOne = present.map((location): LawCase => {
+      const rest = withoutCredential(location, spec)
+      return {
+        what: `a valid request without ${placeInWords(location)}`,
+        spec: rest,
+        judge: (verdict) => (letSomebodyIn(verdict) && !isComplete(rest) ? undescribed : undefined),
+      }
+    })
     if (!subject.isDescribed) return lessOne
     return [
       ...lessOne,
@@ -128,14 +132,12 @@ const validElsewhere = (subject: Subject): ReadonlyArray<LawCase> => {
   )
 }
 
-const hidingPlaces = ({ in: where, name }: CredentialLocation): ReadonlyArray<CredentialLocation> =>
-  where === 'authorization'
-    ? [
-        { in: 'query', name: 'access_token' },
-        { in: 'query', name: 'token' },
-        { in: 'cookie', name: 'token' },
-      ]
-    : (['query', 'header', 'cookie'] as const).filter((one) => one !== where).map((one) => ({ in: one, name }))
+const hidingPlaces = ({ in: where, name }: CredentialLocation): ReadonlyArray<CredentialLocation> => {
+  if (where !== 'authorization')
+    return (['query', 'header', 'cookie'] as const).filter((one) => one !== where).map((one) => ({ in: one, name }))
+  const inQuery = ['access_token', 'token'].map((parameter) => ({ in: 'query', name: parameter }) as const)
+  return [...inQuery, { in: 'cookie', name: 'token' }]
+}
 
 const describedTruly = lawAbout(
   'its description is true: it reads what it says it reads, and nothing else',
@@ -147,7 +149,7 @@ const describedTruly = lawAbout(
 /** Every 401 offers a challenge of the described scheme (RFC 9110 §15.5.2). */
 const offersChallenges = lawAbout(
   'offers a challenge with every 401, of the scheme that it describes',
-  (subject) => attacksOn(subject),
+  attacksOn,
   (verdict, { spec }, { description }) => {
     if (verdict._tag !== 'Failed' || !unauthorized.includes(verdict.error._tag)) return undefined
     const sent = branchesOf(verdict.error).flatMap(({ challenge }) => challenge ?? [])
@@ -188,10 +190,7 @@ const refusesOtherSites = lawAbout(
         })
         return sent.length > 0 && sent.every(isSentByBrowsers)
       })
-      .map((spec) => ({
-        what: 'a write from another site',
-        spec: fromOtherSite(spec),
-      })),
+      .map((spec) => ({ what: 'a write from another site', spec: fromOtherSite(spec) })),
   async (verdict, { spec }, { settingsFor }) =>
     letSomebodyIn(verdict) && (await settingsFor(spec)).csrf
       ? 'browsers send cookies and Basic credentials by themselves: say ambient: true'

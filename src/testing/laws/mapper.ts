@@ -9,18 +9,11 @@ import * as is from '../../core/checks.js'
 import { checkHook, checkOptions } from '../../core/options.js'
 import { leaked } from '../attacks.js'
 import { mergeRequests, mockRequest, printed, withBearer, withCookie, withHeader, withQuery } from '../requests.js'
-import type { RequestSpec } from '../requests.js'
 import { verdictInWords, unauthorized, valueInWords } from './Subject.js'
 import { lawsOf, type Law, type Laws } from './Law.js'
 import { randomFailures, secretTexts } from './random.js'
 
-interface MappedFailure {
-  readonly error: AuthError
-  readonly spec: RequestSpec
-  readonly secret: string
-  readonly answer: unknown
-  readonly request: Request
-}
+type MappedFailure = ReturnType<typeof answersOf>[number]
 
 interface Mapped {
   readonly mapper: ErrorMapper
@@ -155,7 +148,7 @@ const cases = secretTexts().chain((secret) =>
 )
 
 // Called once, because every law looks at the same responses
-const answersOf = (mapper: ErrorMapper, { runs = 200 }: MapperOptions): ReadonlyArray<MappedFailure> =>
+const answersOf = (mapper: ErrorMapper, { runs = 200 }: MapperOptions) =>
   fc.sample(cases, { numRuns: runs, seed: 1 }).map((one) => {
     const request = mockRequest(one.spec)
     return { ...one, request, answer: answerOf(mapper, one.error, request) }

@@ -67,6 +67,14 @@ const waitUntil = async <A>(
   }
 }
 
+/** Waits until the lifetime of each key is over, and returns what a store still answers. */
+const waitUntilOver = (elapse: StoreLawOptions['elapse'], store: Store, ...keys: ReadonlyArray<string>) =>
+  waitUntil(
+    elapse,
+    async () => store.get(keys),
+    (texts) => texts.every((text) => text === undefined),
+  )
+
 /** The number of `true` among the results of so many calls at once. */
 const winners = async (calls: number, call: (at: number) => Promise<boolean>): Promise<number> =>
   (await Promise.all(Array.from({ length: calls }, (_, at) => call(at)))).filter((one) => one === true).length
@@ -94,16 +102,9 @@ const keeping: ReadonlyArray<StoreLaw> = [
     hold: async (store) => {
       const key = lawKey()
       const near = [`${key} `, ` ${key}`, `${key}\n`, `${key}/`, key.slice(0, -1), `${key}a`, `${key}A`, `${key}ä`]
-      const more = [
-        `${key}e\u0301`,
-        `${key}é`,
-        `${key}%`,
-        `${key}*`,
-        `${key}_`,
-        `${key}:a`,
-        `${'x'.repeat(3000)}${key}`,
-      ]
-      const keys = [key, ...near, ...more, `${'x'.repeat(3000)}${key}b`]
+      const more = ['e\u0301', 'é', '%', '*', '_', ':a'].map((end) => `${key}${end}`)
+      const long = `${'x'.repeat(3000)}${key}`
+      const keys = [key, ...near, ...more, long, `${long}b`]
       for (const one of keys) expect(`insert ${JSON.stringify(one)}`, await store.insert(one, one, LONG), true)
       expect('get all of them', await store.get(keys), keys)
       const members = keys.filter((one) => one.length < 1000)
@@ -187,25 +188,17 @@ const keeping: ReadonlyArray<StoreLaw> = [
   },
 ]
 
-/** Keys whose lifetime is Infinity: `texts` were inserted or updated, and `ended` was ended. */
-const everlasting = async (
-  store: Store,
-): Promise<{ readonly texts: ReadonlyArray<string>; readonly ended: string }> => {
-  const [inserted, updated, ended] = [lawKey(), lawKey(), lawKey()]
-  await store.insert(inserted, 'a', Infinity)
-  await store.insert(updated, 'b', LONG)
-  await store.update(updated, 'a', Infinity)
-  await store.end(ended, Infinity)
-  return { texts: [inserted, updated], ended }
-}
-
 const timing: ReadonlyArray<StoreLaw> = [
   {
     name: 'lifetimes: texts, ends and members last as long as they should, and not longer',
     fix: 'keep until when each is good, in milliseconds, and compare it with the time; what is over counts as unknown',
     hold: async (store, { elapse }) => {
       const [short, shorter, longer, ended, set] = [lawKey(), lawKey(), lawKey(), lawKey(), lawKey()]
-      const forever = await everlasting(store)
+      const [inserted, updated, endedForEver] = [lawKey(), lawKey(), lawKey()]
+      await store.insert(inserted, 'a', Infinity)
+      await store.insert(updated, 'b', LONG)
+      await store.update(updated, 'a', Infinity)
+      await store.end(endedForEver, Infinity)
       await store.insert(longer, 'a', LONG)
       await store.update(longer, 'b', 2 * LONG)
       await store.insert(shorter, 'a', LONG)
@@ -215,11 +208,7 @@ const timing: ReadonlyArray<StoreLaw> = [
       await store.add(set, 'long', LONG)
       await store.add(set, 'short', SHORT)
       await store.add(set, 'forever', Infinity)
-      const gone = await waitUntil(
-        elapse,
-        async () => store.get([short, shorter]),
-        (texts) => texts.every((text) => text === undefined),
-      )
+      const gone = await waitUntilOver(elapse, store, short, shorter)
       expect('get texts whose lifetime is over', gone, [undefined, undefined])
       const members = await waitUntil(
         elapse,
@@ -237,8 +226,8 @@ const timing: ReadonlyArray<StoreLaw> = [
         (one) => one,
       )
       expect('insert a key whose end is over', isAgain, true)
-      expect('insert a key that was ended for ever', await store.insert(forever.ended, 'e', LONG), false)
-      const lasting = await store.get([longer, shorter, ended, ...forever.texts])
+      expect('insert a key that was ended for ever', await store.insert(endedForEver, 'e', LONG), false)
+      const lasting = await store.get([longer, shorter, ended, inserted, updated])
       expect('get what lasts', lasting, ['b', 'c', 'd', 'a', 'a'])
     },
   },
@@ -256,11 +245,7 @@ const timing: ReadonlyArray<StoreLaw> = [
       await store.end(ended, SHORT)
       await store.add(set, 'a', SHORT)
       await store.insert(witness, 'a', SHORT)
-      await waitUntil(
-        elapse,
-        () => keptText(store, witness),
-        (text) => text === undefined,
-      )
+      await waitUntilOver(elapse, store, witness)
       expect('insert an ended key', await store.insert(ended, 'x', LONG), false)
       expect('insert a key whose end was prolonged', await store.insert(prolonged, 'x', LONG), false)
       expect('members', await sortedMembers(store, set), ['a', 'b'])
@@ -281,11 +266,7 @@ const racing: ReadonlyArray<StoreLaw> = [
       }
       const over = lawKey()
       await store.insert(over, 'a', SHORT)
-      await waitUntil(
-        elapse,
-        () => keptText(store, over),
-        (text) => text === undefined,
-      )
+      await waitUntilOver(elapse, store, over)
       expect('how many of 20 insert what is over', await winners(20, (at) => store.insert(over, `${at}`, LONG)), 1)
     },
   },
@@ -354,33 +335,33 @@ const recordCalls = (store: Store) => {
   const begin = `${lawKey()}/`
   const history: Called[] = []
   let moment = 0
-  const ask = async (call: StoreCall): Promise<unknown> => {
-    const key = begin + call.key
-    switch (call.name) {
-      case 'get':
-        return keptText(store, key)
-      case 'end':
-        return store.end(key, LONG).then(() => undefined)
-      case 'insert':
-        return store.insert(key, call.text, LONG)
-      case 'update':
-        return store.update(key, call.text, LONG, call.was)
-      case 'add':
-        return store.add(key, call.member, LONG).then(() => undefined)
-      case 'members':
-        return sortedMembers(store, key)
-    }
-  }
   return {
     call: async (call: StoreCall): Promise<void> => {
       const begun = ++moment
-      const result = await ask(call)
+      const result = await callStore(store, begin + call.key, call)
       history.push({ call, result, begun, ended: ++moment })
     },
     judge: (): void => {
       const words = wrongHistory(history)
       if (words !== undefined) throw new NotLinear(words)
     },
+  }
+}
+
+const callStore = async (store: Store, key: string, call: StoreCall): Promise<unknown> => {
+  switch (call.name) {
+    case 'get':
+      return keptText(store, key)
+    case 'end':
+      return void (await store.end(key, LONG))
+    case 'insert':
+      return store.insert(key, call.text, LONG)
+    case 'update':
+      return store.update(key, call.text, LONG, call.was)
+    case 'add':
+      return void (await store.add(key, call.member, LONG))
+    case 'members':
+      return sortedMembers(store, key)
   }
 }
 
