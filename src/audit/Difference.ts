@@ -104,22 +104,17 @@ const whoInWords = (line: PolicyLine): string => {
   return runs.length > 0 && csrf.length === 0 ? `${words} ${runs.join()}` : words
 }
 
-interface LinePart {
-  readonly change: Comparison
-  readonly text: string
-}
+type LinePart = { readonly change: Comparison; readonly text: string }
 
 const changedLine = <L extends PolicyLine>(was: L, is: PolicyLine, order: Order): Difference<L> => {
+  const isSameWho = was.who.join('; ') === is.who.join('; ')
+  const callers = () => compareAccess(accessPathsOf(was), accessPathsOf(is))
   const parts = [
-    ...changedPart('', whoInWords(was), whoInWords(is), textOfWho(was) === textOfWho(is), () =>
-      compareAccess(accessPathsOf(was), accessPathsOf(is)),
-    ),
+    ...changedPart('', whoInWords(was), whoInWords(is), callers, isSameWho),
     ...changedPart('decided by: ', was.by.join(' + '), is.by.join(' + ')),
-    ...changedPart('csrf ', csrfInWords(was), csrfInWords(is), undefined, () =>
-      compareAccess(sitesOf(was), sitesOf(is)),
-    ),
+    ...changedPart('csrf ', csrfInWords(was), csrfInWords(is), () => compareAccess(sitesOf(was), sitesOf(is))),
     ...changedPart('docs ', was.docs.join(), is.docs.join()),
-    ...changedPart('tokens of ', was.tokens.join(), is.tokens.join(), undefined, () => 'other'),
+    ...changedPart('tokens of ', was.tokens.join(), is.tokens.join(), () => 'other'),
     ...notes(was, is, order),
   ]
   return {
@@ -131,8 +126,6 @@ const changedLine = <L extends PolicyLine>(was: L, is: PolicyLine, order: Order)
   }
 }
 
-const textOfWho = ({ who }: PolicyLine): string => who.join('; ')
-
 const together = (changes: ReadonlyArray<Comparison>): Direction => {
   if (changes.includes('opened')) return 'opened'
   return changes.includes('closed') && !changes.includes('other') ? 'closed' : 'changed'
@@ -142,8 +135,8 @@ const changedPart = (
   what: string,
   was: string,
   is: string,
-  isSame = was === is,
   how: () => Comparison = () => 'same',
+  isSame = was === is,
 ): ReadonlyArray<LinePart> => (isSame ? [] : [{ change: how(), text: `${what}was ${was}, is ${is}` }])
 
 const csrfInWords = ({ csrf, trusts }: PolicyLine): string =>
@@ -158,58 +151,48 @@ const sitesOf = ({ csrf, trusts }: PolicyLine): ReadonlyArray<AccessPath> =>
         takesAnything: false,
       }))
 
-interface Order {
-  readonly before: Callers
-  readonly after: Callers
-}
-
 type Callers = ReturnType<typeof byOperation>
 
-// What else a line can say, and how a new value and a lost one change who gets in
-const noteWords = {
-  host: 'only on',
-  unchecked: 'unchecked:',
-  before: 'before its guard',
-  behind: 'behind its guard',
-  first: 'answered first by',
-  partly: 'partly answered first by',
-  perhaps: 'perhaps answered first by',
-  scope: 'with scope',
-} as const
+type Order = Readonly<Record<'before' | 'after', Callers>>
 
-type Note = keyof typeof noteWords
+/** What else a line can say, and who gets in by a new value and by a lost one; without these, it depends on the operation that is named. */
+interface NoteKind {
+  readonly words: string
+  readonly gained?: Comparison
+  readonly lost?: Comparison
+}
+
+const noteKinds = {
+  // the same callers get in from other hosts
+  host: { words: 'only on', gained: 'other', lost: 'other' },
+  unchecked: { words: 'unchecked:', gained: 'other', lost: 'other' },
+  before: { words: 'before its guard' },
+  // middleware after a guard may refuse, so removing some may open
+  behind: { words: 'behind its guard', gained: 'same', lost: 'opened' },
+  first: { words: 'answered first by' },
+  partly: { words: 'partly answered first by' },
+  perhaps: { words: 'perhaps answered first by' },
+  scope: { words: 'with scope', gained: 'opened', lost: 'closed' },
+} satisfies Partial<Record<keyof PolicyLine, NoteKind>>
 
 /** The fields that name operations which answer first. */
 export const shadows = ['first', 'partly', 'perhaps'] as const
 
 const notes = (was: PolicyLine, is: PolicyLine, { before, after }: Order): ReadonlyArray<LinePart> =>
   // Safe: these are its keys
-  (Object.keys(noteWords) as ReadonlyArray<Note>).flatMap((name) => [
-    ...withoutThose(is[name], was[name]).map((one): LinePart => ({
-      change: gained(name, was, () => changesBy(is, one, after)),
-      text: `is now ${noteWords[name]} ${one}`,
-    })),
-    ...withoutThose(was[name], is[name]).map((one): LinePart => ({
-      change: lost(name, is, () => changesBy(was, one, before)),
-      text: `is no longer ${noteWords[name]} ${one}`,
-    })),
-  ])
-
-type Changes = () => ReadonlyArray<Comparison>
-
-// The same callers get in from other hosts. Middleware before a guard matters only if there is a guard
-const gained = (name: Note, was: PolicyLine, changes: Changes): Comparison => {
-  if (name === 'host' || name === 'unchecked') return 'other'
-  if (name === 'scope') return 'opened'
-  return name === 'behind' || lineAdmitsAnonymous(was) ? 'same' : nowFirst(name === 'before' ? [] : changes())
-}
-
-// Middleware after a guard may refuse, so removing some may open
-const lost = (name: Note, is: PolicyLine, changes: Changes): Comparison => {
-  if (name === 'host' || name === 'unchecked') return 'other'
-  if (name === 'scope') return 'closed'
-  return name === 'behind' ? 'opened' : noLongerFirst(name === 'before' ? [] : changes(), lineAdmitsAnonymous(is))
-}
+  (Object.entries<NoteKind>(noteKinds) as ReadonlyArray<[keyof typeof noteKinds, NoteKind]>).flatMap(
+    ([name, { words, gained, lost }]) => [
+      ...withoutThose(is[name], was[name]).map((one): LinePart => ({
+        // middleware before a guard matters only if there is a guard
+        change: gained ?? (lineAdmitsAnonymous(was) ? 'same' : nowFirst(changesBy(is, one, after))),
+        text: `is now ${words} ${one}`,
+      })),
+      ...withoutThose(was[name], is[name]).map((one): LinePart => ({
+        change: lost ?? noLongerFirst(changesBy(was, one, before), lineAdmitsAnonymous(is)),
+        text: `is no longer ${words} ${one}`,
+      })),
+    ],
+  )
 
 /** How the callers differ who get into the operation that is named; empty if the policy has no such operation. */
 const changesBy = (line: PolicyLine, ahead: string, callers: Callers): ReadonlyArray<Comparison> =>

@@ -68,7 +68,8 @@ export const readRouter = (caller: 'audit' | 'seal', router: AnyRouter): Audited
 export const readApplication = (app: AnyApplication): Audited | undefined => {
   const routers: AnyRouter[] = []
   const operations: Decider[] = []
-  const read: RouterReading[] = []
+  const routes: CheckedRoute[] = []
+  const middleware: MiddlewareLayer[] = []
   const audits: Audit[] = []
   let settings: Settings = defaults
   const around: Around[] = []
@@ -83,25 +84,24 @@ export const readApplication = (app: AnyApplication): Audited | undefined => {
     operations.push(...inner.routes)
     const reading = around.reduceRight(belowGuard, inner)
     settings = additionOf(f)?.(settings) ?? settings
-    audits.push(
-      auditOf(
-        reading,
-        read.flatMap(({ routes }) => routes),
-      ),
-    )
-    read.push(reading)
+    audits.push(auditOf(reading, routes))
+    routes.push(...reading.routes)
+    middleware.push(...reading.middleware)
   }
   if (routers.length === 0 && around.length === 0) return undefined
   const upstreams = upstreamsOf(app)
   return {
-    reading: { routes: read.flatMap(({ routes }) => routes), middleware: read.flatMap((one) => one.middleware) },
+    reading: { routes, middleware },
     audit: withTable({
       operations: audits.flatMap((audited) => audited.operations),
       middleware: audits.flatMap((audited) => audited.middleware),
       ...(upstreams.length > 0 && { upstreams }),
     }),
     routers,
-    deciders: [...around.map(guardOfApp), ...operations],
+    deciders: [
+      ...around.map(({ guard: { requirement }, settings: policy }) => ({ name: 'guardApp(a)', requirement, policy })),
+      ...operations,
+    ],
   }
 }
 
@@ -110,12 +110,6 @@ const functionReading = (f: Function): RouterReading => ({
   routes: [],
   middleware: [{ path: '/*', functions: [f], guarded: 'no' }],
   runsFirst: () => false,
-})
-
-const guardOfApp = ({ guard: { requirement }, settings: policy }: Around): Decider => ({
-  name: 'guardApp(a)',
-  requirement,
-  policy,
 })
 
 interface Around {

@@ -85,14 +85,9 @@ const orderFindings = ({ operation, access, shadowedBy }: AuditedOperation, at: 
 
 const inFront = ({ operation, access, extent, example }: Shadow): string => {
   const other = `${operation}, which is ${access},`
-  switch (extent) {
-    case 'all':
-      return `but ${other} answers it first`
-    case 'part':
-      return `but ${other} answers ${example ?? 'some of it'} first`
-    case 'unknown':
-      return `and it is not known whether ${other} answers it first, because of a RegExp or of several captures in one segment`
-  }
+  return extent === 'unknown'
+    ? `and it is not known whether ${other} answers it first, because of a RegExp or of several captures in one segment`
+    : `but ${other} answers ${extent === 'all' ? 'it' : (example ?? 'some of it')} first`
 }
 
 const unguardedFunction = { rule: 'unguarded-middleware', severity: 'note' } as const
@@ -186,10 +181,7 @@ export const findingsOfDifferences = (
     line: was?.lineNumber,
   }))
 
-/**
- * The lines of an application's file as a router of it knows them. An operation that answers first in another router is left out: one
- * that the router does not have, or one of a name that several routers have.
- */
+/** The lines of an application's file as a router of it knows them: without operations that may answer first in another router. */
 export const linesOfRouter = (
   file: ReadonlyArray<PolicyLine>,
   own: ReadonlyArray<PolicyLine>,

@@ -99,10 +99,7 @@ const folded = (char: string): string => {
   return upper.length !== 1 || (char > '\x7f' && upper <= '\x7f') ? char : upper
 }
 
-/**
- * How many segments there are, if anything is known of it, and the text of each. `undefined`: a capture, or not known.
- * Most patterns have no path in common, and this shows it without a walk.
- */
+/** How many segments there are, if that is known, and the text of each, or `undefined` for a capture: shows what is apart without a walk. */
 type PathShape = ReadonlyArray<string | number | undefined>
 
 const shapeOf = (text: string): PathShape => {
@@ -182,16 +179,10 @@ export const behind = (
 // Pairs of states. The patterns of a hundred routers stay far below it
 const MAX_PAIRS = 5000
 
-/**
- * Searches for a path that `confirm` confirms. `false`: there is none; `undefined`: it is not known.
- *
- * It is the product construction: both patterns read the same path, and the pairs of their states are searched breadth
- * first. The alphabet is finite, because one character can represent all that neither pattern names: they lead to the
- * same states. A result is a shortest path, confirmed by the RegExps of the router. No result is a proof that there is
- * no such path.
- *
- * @see https://en.wikipedia.org/wiki/Powerset_construction
- */
+// The product construction: both patterns read the same path, and the pairs of their states are searched breadth first. The alphabet is
+// finite, because one character can represent all that neither pattern names: they lead to the same states
+// (https://en.wikipedia.org/wiki/Powerset_construction)
+/** The shortest path that `confirm` confirms, by the RegExps of the router. `false`: there is none; `undefined`: it is not known. */
 export const findPath = (
   wanted: 'of both' | 'of the first alone',
   first: PathPattern,
@@ -242,11 +233,7 @@ const characterOutsideOf = (texts: ReadonlyArray<string>): string => {
   return [...'xyzabcdefghijklmnopqrstuvw0123456789'].find((char) => !named.includes(char.toUpperCase())) ?? UNNAMED
 }
 
-/**
- * A pattern that accepts all paths that a RegExp accepts, and more. The RegExp is not read completely. There are two
- * proofs of what it does not accept. Each path that it accepts begins with its literal beginning. And if it refuses a
- * path in every letter case, it does not accept the path. If both fail, the audit says `unknown`.
- */
+/** A pattern that accepts all paths that a RegExp accepts, and more: all that begin as it does. Where this does not tell, it is `unknown`. */
 export const patternAround = (regexp: RegExp): PathPattern => ({
   ...patternFrom([literalBeginning(regexp)], ['', ANY_CHARACTERS], false),
   isExact: false,

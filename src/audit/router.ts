@@ -94,7 +94,6 @@ export const auditOf = (
       ...(host !== undefined && { host }),
       access: accessOf(route),
       ...protectionOf(route),
-      ...crossSiteCheck(descriptionOf(route), route.methods, route.policy),
       docs: docsOf(route),
       decidedBy: [...route.levels],
       shadowedBy: [
@@ -102,16 +101,16 @@ export const auditOf = (
         ...shadowedBy(route, near(route.accepted), runsFirst),
       ].map(({ route: ahead, ...shadow }) => ({ operation: ahead.name, access: accessOf(ahead), ...shadow })),
       ...auditedParameters(route),
-      beforeGuard: descriptionOf(route) === undefined ? [] : route.ahead.map(auditedFunctionName),
-      behindGuard:
-        descriptionOf(route) === undefined ? [] : (route.guard?.then ?? []).map(({ run }) => auditedFunctionName(run)),
+      beforeGuard: descriptionOf(route) ? route.ahead.map(auditedFunctionName) : [],
+      behindGuard: descriptionOf(route) ? (route.guard?.then ?? []).map(({ run }) => auditedFunctionName(run)) : [],
       undescribed: undescribedIn(route),
     })),
     middleware: middleware.map(({ path, functions, guarded, covering }) => ({
       path,
       functions: functions.map(middlewareName),
       guarded,
-      ...(covering !== undefined && { guard: guardInWords(covering) }),
+      // it covers requests of every method
+      ...(covering && { guard: protectionBy(covering.authenticator.description, ['POST'], covering.policy) }),
     })),
   })
 }
@@ -132,16 +131,26 @@ const accessOf = (route: Route): Access => {
   return route.requirement._tag === 'Public' && !route.isAfterItsHandler ? 'public' : 'undecided'
 }
 
-const protectionOf = (route: Route): Pick<Protection, 'protection' | 'ways'> => {
-  if (route.isAfterItsHandler) return { protection: 'undecided (withAuth(...) comes after the handler)', ways: [] }
-  if (route.guard?.isForTests === true) return { protection: 'public (withPrincipal, for tests)', ways: [] }
+const protectionOf = (route: CheckedRoute): Protection => {
   const demand = descriptionOf(route)
-  return demand === undefined
-    ? { protection: accessOf(route) === 'public' ? 'public' : 'undecided (public)', ways: [] }
-    : inBoth(demand)
+  const byGuard = demand && protectionBy(demand, route.methods, route.policy)
+  const open = (protection: string): Protection => ({
+    csrf: 'not needed',
+    trustedOrigins: [],
+    ...byGuard,
+    protection,
+    ways: [],
+  })
+  if (route.isAfterItsHandler) return open('undecided (withAuth(...) comes after the handler)')
+  if (route.guard?.isForTests === true) return open('public (withPrincipal, for tests)')
+  return byGuard ?? open(accessOf(route) === 'public' ? 'public' : 'undecided (public)')
 }
 
-const inBoth = (demand: Description) => ({ protection: descriptionInWords(demand), ways: waysOf(demand) })
+const protectionBy = (demand: Description, methods: ReadonlyArray<string>, policy: CrossOriginPolicy): Protection => ({
+  protection: descriptionInWords(demand),
+  ways: waysOf(demand),
+  ...crossSiteCheck(demand, methods, policy),
+})
 
 const auditedParameters = (route: Route): Pick<AuditedOperation, 'objects' | 'unchecked' | 'unread'> => {
   const description = descriptionOf(route) ?? noDemand
@@ -162,11 +171,11 @@ const auditedParameters = (route: Route): Pick<AuditedOperation, 'objects' | 'un
 const noDemand: Description = { _tag: 'AnyOf', members: [] }
 
 const crossSiteCheck = (
-  demand: Description | undefined,
+  demand: Description,
   methods: ReadonlyArray<string>,
   { csrf, trustedOrigins, forwarded }: CrossOriginPolicy,
-): Pick<AuditedOperation, 'csrf' | 'trustedOrigins'> => {
-  const isNeeded = demand !== undefined && isAmbient(demand) && (forwarded === true || !methods.every(isSafe))
+): Pick<Protection, 'csrf' | 'trustedOrigins'> => {
+  const isNeeded = isAmbient(demand) && (forwarded === true || !methods.every(isSafe))
   return {
     csrf: !isNeeded ? 'not needed' : csrf ? 'checked' : 'off',
     trustedOrigins: isNeeded && csrf ? [...trustedOrigins] : [],
@@ -188,24 +197,13 @@ const undescribedIn = (route: Route): AuditedOperation['undescribed'] => {
   return [...(isCustom ? ['authenticator' as const] : []), ...(route.accepted.isPattern ? [] : ['path' as const])]
 }
 
-interface Covering {
-  readonly authenticator: Authenticator<unknown>
-  readonly policy: CrossOriginPolicy
-}
-
-const guardInWords = ({ authenticator: { description }, policy }: Covering): Protection => ({
-  ...inBoth(description),
-  // it covers requests of every method
-  ...crossSiteCheck(description, ['POST'], policy),
-})
-
 export interface MiddlewareLayer {
   /** Where it runs: `/api/*` is the path `/api` and everything below it. */
   readonly path: string
   readonly functions: ReadonlyArray<Function>
   /** Whether each request that it sees has passed a guard. */
   readonly guarded: 'yes' | 'no' | 'never runs'
-  readonly covering?: Covering
+  readonly covering?: { readonly authenticator: Authenticator<unknown>; readonly policy: CrossOriginPolicy }
 }
 
 /** Middleware of `use` runs, in the order of registration, for requests that an operation matches, and can answer them itself. */

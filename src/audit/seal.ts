@@ -65,9 +65,6 @@ const notAllowed = (
   return [...sentences, ...allowed.public.flatMap((entry) => listing(entry, reading.routes, audit.operations))]
 }
 
-const withoutParameters = ({ routes }: Listed): ReadonlyArray<string> =>
-  routes.flatMap(({ layer }) => missingParameter(layer) ?? [])
-
 const sentencesOf = (findings: ReadonlyArray<AuditFinding>, ...only: ReadonlyArray<RuleName>): ReadonlyArray<string> =>
   findings.filter(({ rule }) => only.includes(rule)).map(findingSentence)
 
@@ -123,10 +120,8 @@ const listing = (
     : [`'${entry}' is listed in public, but it is guarded (${first.protection}): take it off the list`]
 }
 
-/**
- * What differs from a file. A router does not know the settings above it, and the routers before it. So differences that can only come
- * from those are ignored, if the file is the weaker one. Lines of other routers in the file are ignored.
- */
+// A router does not know the settings above it, nor the routers before it: what can only come from those is no difference, if the file
+// is the weaker one
 const policyFindings = (
   isWhole: boolean,
   lines: ReadonlyArray<PolicyLine>,
@@ -191,14 +186,8 @@ interface Sealed {
   readonly requirement: Requirement
 }
 
-/**
- * Closes a router. `csrf`: the cross-site check of each operation in its policy file.
- *
- * Its routes can be read, mounted and copied, but not changed. A tracer may still replace a function of a layer by one
- * that calls it, because it does so at `app.use`. It must not replace a guard by a function that is no guard: requests
- * to such an operation are answered with a 500. Copies (`withAuth(a)(router)`, a router that it is mounted on) are
- * separate routers, and stay open.
- */
+// A tracer may still replace a function of a layer by one that calls it, because it does so at `app.use`; but a guard only by a guard:
+// else requests are answered with a 500. Copies (`withAuth(a)(router)`, a router that it is mounted on) are separate, and stay open
 const close = (router: AnyRouter, csrf: ReadonlyMap<unknown, CrossOriginPolicy>, file: string): void => {
   // Safe: reading it has checked that it is a router of @koa/router
   const closed = router as unknown as RouterInstance & { readonly [sealedMark]?: boolean }
@@ -363,7 +352,7 @@ export const seal = <R extends AnyRouter | AnyApplication>(router: R, options: S
   const found = sealable(reading, audit)
   const findings = [
     ...reading.routes.flatMap((route) => misuse(route) ?? []),
-    ...withoutParameters(reading),
+    ...reading.routes.flatMap(({ layer }) => missingParameter(layer) ?? []),
     ...(objects ? sentencesOf(found, 'unchecked-parameter') : []),
     ...(lock === undefined
       ? notAllowed(found, reading, audit, { public: [], middleware: [], ...lists })
