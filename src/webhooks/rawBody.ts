@@ -87,77 +87,59 @@ const isUnread = (req: IncomingMessage): boolean =>
 
 // --- a body that nothing has read
 
-const reading = (request: Request, maxLength: number): Promise<Buffer> =>
-  new Promise((resolve, reject) => {
-    const declared = declaredIn(request)
-    // nothing was read, so Node drops the rest when the response is sent, and the connection can be used again
-    if (declared !== undefined && declared > maxLength) return reject(bodyTooLong())
-    if (request.req.destroyed) return reject(cutOff())
-    // Before the guard gives up, which would be a 503: this is not our fault
-    new BodyReading({ req: request.req, declared, maxLength, resolve, reject }).begin(0.9 * settingsOf(request).timeout)
-  })
-
-interface BodyWanted {
-  readonly req: IncomingMessage
-  readonly declared: number | undefined
-  readonly maxLength: number
-  readonly resolve: (body: Buffer) => void
-  readonly reject: (error: Error) => void
+const reading = async (request: Request, maxLength: number): Promise<Buffer> => {
+  const declared = declaredIn(request)
+  // nothing was read, so Node drops the rest when the response is sent, and the connection can be used again
+  if (declared !== undefined && declared > maxLength) throw bodyTooLong()
+  if (request.req.destroyed) throw cutOff()
+  // Before the guard gives up, which would be a 503: this is not our fault
+  const patience = 0.9 * settingsOf(request).timeout
+  return new Promise((resolve, reject) => wholeBody(request.req, declared, maxLength, patience, resolve, reject))
 }
 
 /** Reads a body, and puts it back, so that a parser after it finds the same. */
-class BodyReading {
-  readonly #wanted: BodyWanted
-  readonly #chunks: Buffer[] = []
-  #length = 0
-  #timer: NodeJS.Timeout | undefined
-
-  constructor(wanted: BodyWanted) {
-    this.#wanted = wanted
+const wholeBody = (
+  req: IncomingMessage,
+  declared: number | undefined,
+  maxLength: number,
+  patience: number,
+  resolve: (body: Buffer) => void,
+  reject: (error: Error) => void,
+): void => {
+  const chunks: Buffer[] = []
+  let length = 0
+  const stop = (): void => {
+    clearTimeout(timer)
+    req.off('readable', take)
+    for (const event of ['close', 'error']) req.off(event, cut)
   }
-
-  begin(patience: number): void {
-    const { req } = this.#wanted
-    this.#timer = setTimeout(() => this.#fail(httpError(408, 'the body did not come in time')), patience)
-    if (req.readableLength === 0 && isBodyOver(req)) return this.#take()
-    for (const event of ['close', 'error']) req.on(event, this.#onCut)
-    req.on('readable', this.#onReadable)
+  const fail = (error: Error): void => {
+    stop()
+    // read and dropped, so that the connection can be used again
+    req.resume()
+    reject(error)
   }
-
-  readonly #onCut = (): void => this.#fail(cutOff())
-  readonly #onReadable = (): void => this.#take()
-
-  #take(): void {
-    const { req, declared, maxLength, resolve } = this.#wanted
+  const cut = (): void => fail(cutOff())
+  const take = (): void => {
     // Never more than there is: to read at the end would end the stream, and then it takes no bytes back
     while (req.readableLength > 0) {
       const chunk: unknown = req.read()
       if (!Buffer.isBuffer(chunk)) break
-      this.#length += chunk.length
-      if (this.#length > maxLength) return this.#fail(bodyTooLong())
-      this.#chunks.push(chunk)
+      length += chunk.length
+      if (length > maxLength) return fail(bodyTooLong())
+      chunks.push(chunk)
     }
-    if (this.#length !== declared && !isBodyOver(req)) return
-    this.#stop()
-    const body = Buffer.concat(this.#chunks, this.#length)
+    if (length !== declared && !isBodyOver(req)) return
+    stop()
+    const body = Buffer.concat(chunks, length)
     // in this tick, before the end is known
-    if (this.#length > 0) req.unshift(body)
+    if (length > 0) req.unshift(body)
     resolve(body)
   }
-
-  #fail(error: Error): void {
-    this.#stop()
-    // read and dropped, so that the connection can be used again
-    this.#wanted.req.resume()
-    this.#wanted.reject(error)
-  }
-
-  #stop(): void {
-    const { req } = this.#wanted
-    clearTimeout(this.#timer)
-    req.off('readable', this.#onReadable)
-    for (const event of ['close', 'error']) req.off(event, this.#onCut)
-  }
+  const timer = setTimeout(() => fail(httpError(408, 'the body did not come in time')), patience)
+  if (req.readableLength === 0 && isBodyOver(req)) return take()
+  for (const event of ['close', 'error']) req.on(event, cut)
+  req.on('readable', take)
 }
 
 const cutOff = (): Error => httpError(400, 'the body ended before it was whole')

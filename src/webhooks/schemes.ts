@@ -1,15 +1,5 @@
 /**
  * How senders sign their deliveries. A scheme says where the signatures are, what they are made of, and how a secret becomes a key.
- *
- * | scheme             | header                  | signed                 | time                      | id           |
- * |--------------------|-------------------------|------------------------|---------------------------|--------------|
- * | `standardWebhooks` | `Webhook-Signature`     | id, time and body      | `Webhook-Timestamp`       | `Webhook-Id` |
- * | `svix`             | `Svix-Signature`        | id, time and body      | `Svix-Timestamp`          | `Svix-Id`    |
- * | `github`           | `X-Hub-Signature-256`   | body                   |                           |              |
- * | `stripe`           | `Stripe-Signature`      | time and body          | in the same header        |              |
- * | `slack`            | `X-Slack-Signature`     | version, time and body | `X-Slack-Request-Timestamp` |            |
- * | `shopify`          | `X-Shopify-Hmac-Sha256` | body                   |                           |              |
- *
  * An id that a sender does not sign is no id: who replays a delivery can change it.
  */
 import { createHmac, createPublicKey, hash, verify, type KeyObject } from 'node:crypto'
@@ -74,11 +64,11 @@ export interface SignedContent {
 export interface WebhookKey {
   /** Whether one of the signatures is of this key. All are compared, in constant time. */
   readonly hasSigned: (
-    content: SignedBytes,
+    content: Buffer,
     signatures: ReadonlyArray<string>,
     request: Request,
   ) => boolean | Promise<boolean>
-  readonly digestOf: (text: SignedBytes) => string
+  readonly digestOf: (content: Buffer | string) => string
 }
 
 /** How one sender signs. */
@@ -95,20 +85,10 @@ export interface WebhookScheme extends SignedParts {
   readonly keyOf: (where: string, secret: string) => WebhookKey
 }
 
-const contentParts = (content: SignedBytes): ReadonlyArray<string | Buffer> =>
-  typeof content === 'string' || Buffer.isBuffer(content) ? [content] : content
+export const joinedParts = (content: SignedBytes): Buffer =>
+  Buffer.concat([content].flat().map((one) => Buffer.from(one)))
 
 type HmacAlgorithm = NonNullable<WebhookSchemeOptions['algorithm']>
-
-const hmacOf = (
-  key: string | Buffer,
-  content: SignedBytes,
-  algorithm: HmacAlgorithm = 'sha256',
-): ReturnType<typeof createHmac> => {
-  const hmac = createHmac(algorithm, key)
-  for (const part of contentParts(content)) hmac.update(part)
-  return hmac
-}
 
 /** A key for HMAC. `prefix` is written before each signature. */
 const hmacKey = (
@@ -118,21 +98,16 @@ const hmacKey = (
   algorithm: HmacAlgorithm = 'sha256',
 ): WebhookKey => ({
   hasSigned: (content, signatures) => {
-    const expected = prefix + hmacOf(key, content, algorithm).digest(encoding)
+    const expected = prefix + createHmac(algorithm, key).update(content).digest(encoding)
     const written = (one: string) => (encoding === 'hex' ? one.toLowerCase() : one)
     // every one, so that the time says nothing about which one was good
     return signatures.map((one) => constantTimeEqual(written(one), expected)).includes(true)
   },
-  digestOf: (content) => hmacOf(key, content).digest('base64url'),
+  digestOf: (content) => createHmac('sha256', key).update(content).digest('base64url'),
 })
 
-const textKey =
-  (encoding: 'hex' | 'base64', algorithm?: HmacAlgorithm) =>
-  (_where: string, secret: string): WebhookKey =>
-    hmacKey(secret, encoding, '', algorithm)
-
-const digestBy = (text: string, content: SignedBytes): string =>
-  hash('sha256', Buffer.concat([Buffer.from(`${text}\n`), joinedParts(content)]), 'base64url')
+const digestBy = (text: string, content: Buffer | string): string =>
+  hash('sha256', Buffer.concat([Buffer.from(`${text}\n`), Buffer.from(content)]), 'base64url')
 
 // A time must be written as its sender computes with it: 1700000000.0 and 01700000000 are other strings
 const timeIn = (text: string | undefined): Date | undefined =>
@@ -167,23 +142,17 @@ const publicKeyIn = (where: string, text: string): KeyObject => {
 }
 
 const ed25519Key = (key: KeyObject, text: string): WebhookKey => ({
-  hasSigned: (content, signatures) => {
-    const signed = joinedParts(content)
-    return signatures
+  hasSigned: (content, signatures) =>
+    signatures
       .filter((one) => one.startsWith(V1A))
       .map((one) => {
-        const bytes = Buffer.from(one.slice(V1A.length), 'base64')
-        return (
-          bytes.toString('base64') === one.slice(V1A.length) && bytes.length === 64 && verify(null, signed, key, bytes)
-        )
+        const written = one.slice(V1A.length)
+        const bytes = Buffer.from(written, 'base64')
+        return bytes.toString('base64') === written && bytes.length === 64 && verify(null, content, key, bytes)
       })
-      .includes(true)
-  },
+      .includes(true),
   digestOf: (content) => digestBy(text, content),
 })
-
-const joinedParts = (content: SignedBytes): Buffer =>
-  Buffer.concat(contentParts(content).map((one) => Buffer.from(one)))
 
 const standard = (name: string, prefix: string): WebhookScheme => ({
   name,
@@ -225,7 +194,7 @@ const sender = (name: string, { reads = [], encoding, ...scheme }: Sender): Webh
   name,
   sender: name,
   reads,
-  keyOf: textKey(encoding),
+  keyOf: (_where, secret) => hmacKey(secret, encoding),
   ...scheme,
 })
 
@@ -288,18 +257,13 @@ const checks: Checks<WebhookSchemeOptions> = {
   verify: is.maybe(is.hook(1)),
 }
 
-type VerifyDelivery = NonNullable<WebhookSchemeOptions['verify']>
-
-const verifyKey =
-  (verify: VerifyDelivery) =>
-  (_where: string, secret: string): WebhookKey => ({
-    hasSigned: async (content, signatures, request) => {
-      const bytes = joinedParts(content)
-      const check = async (signature: string) => verify({ content: bytes, signature, secret, request })
-      return (await Promise.all(signatures.map(check))).includes(true)
-    },
-    digestOf: (content) => digestBy(secret, content),
-  })
+const verifyKey = (check: NonNullable<WebhookSchemeOptions['verify']>, secret: string): WebhookKey => ({
+  hasSigned: async (content, signatures, request) => {
+    const isGood = async (signature: string) => check({ content, signature, secret, request })
+    return (await Promise.all(signatures.map(isGood))).includes(true)
+  },
+  digestOf: (content) => digestBy(secret, content),
+})
 
 /**
  * Your own scheme: HMAC with SHA-1, SHA-256 or SHA-512, or what `verify` checks. `read` returns what the headers say, and `content` what
@@ -340,7 +304,8 @@ export const webhookScheme = (options: WebhookSchemeOptions): WebhookScheme => {
     sender: 'webhook',
     reads: [],
     isTimed: undefined,
-    keyOf: verify === undefined ? textKey(encoding ?? 'hex', algorithm) : verifyKey(verify),
+    keyOf: (_where, secret) =>
+      verify === undefined ? hmacKey(secret, encoding ?? 'hex', '', algorithm) : verifyKey(verify, secret),
   }
 }
 

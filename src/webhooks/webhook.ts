@@ -29,7 +29,7 @@ import * as is from '../core/checks.js'
 import { checkHook, checkOptions, declareFactory } from '../core/options.js'
 import { takeOver } from './deliveries.js'
 import { bytesOfBody, MAX_BODY } from './rawBody.js'
-import type { Delivery, WebhookKey, WebhookScheme } from './schemes.js'
+import { joinedParts, type Delivery, type WebhookKey, type WebhookScheme } from './schemes.js'
 
 /** A delivery whose signature is good: what `ctx.request.auth` is. */
 export interface Webhook {
@@ -70,13 +70,11 @@ export interface WebhookOptions extends KindOptions {
 
 const caller = 'webhook'
 
-const schemeCheck = is.withMethods(
-  ['read', 'content', 'keyOf'],
-  'pass standardWebhooks, github, stripe, slack or shopify, or what webhookScheme({ ... }) returns',
-)
-
 const checks = {
-  scheme: schemeCheck,
+  scheme: is.withMethods(
+    ['read', 'content', 'keyOf'],
+    'pass standardWebhooks, github, stripe, slack or shopify, or what webhookScheme({ ... }) returns',
+  ),
   // `keysFrom` checks them
   secrets: is.unchecked,
   tolerance: is.maybe(is.milliseconds),
@@ -101,9 +99,7 @@ const checkSecrets = (where: string, given: unknown): ReadonlyArray<string> => {
   throw new TypeError(`${where} must be a secret, or an array of secrets, and none of them empty`)
 }
 
-type WebhookKeys = ReadonlyArray<WebhookKey>
-
-const keysFrom = ({ keyOf }: WebhookScheme, given: unknown): WebhookKeys => {
+const keysFrom = ({ keyOf }: WebhookScheme, given: unknown): ReadonlyArray<WebhookKey> => {
   const where = `${caller}({ secrets })`
   return checkSecrets(where, given).map((secret) => keyOf(where, secret))
 }
@@ -145,7 +141,7 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
     const keys = await keysOf(request)
     if (keys === undefined) return noSecret
     const body = await bytesOfBody(caller, request, maxLength)
-    const content = scheme.content({ id, at, body, request })
+    const content = joinedParts(scheme.content({ id, at, body, request }))
     const signed = await Promise.all(keys.map(async (key) => key.hasSigned(content, signatures, request)))
     if (!signed.includes(true)) return notSigned
     if (spent !== undefined) {
@@ -219,16 +215,13 @@ const readDelivery = (scheme: WebhookScheme, request: Request, value: string): R
   return Number.isNaN(delivery.at?.getTime()) ? unreadableDelivery : E.right(delivery)
 }
 
-const keysFinder = (
-  scheme: WebhookScheme,
-  secrets: WebhookOptions['secrets'],
-): ((request: Request) => WebhookKeys | undefined | Promise<WebhookKeys | undefined>) => {
+const keysFinder = (scheme: WebhookScheme, secrets: WebhookOptions['secrets']) => {
   if (typeof secrets !== 'function') {
     const keys = keysFrom(scheme, secrets)
     return () => keys
   }
   checkHook(`${caller}({ secrets })`, secrets, 1)
-  return async (request) => {
+  return async (request: Request) => {
     const found = await secrets(request)
     const hasNone = found === undefined || found === null || (Array.isArray(found) && found.length === 0)
     return hasNone ? undefined : keysFrom(scheme, found)
