@@ -6,11 +6,9 @@ import { ServerResponse, type IncomingMessage } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { Duplex } from 'node:stream'
 import type Koa from 'koa'
-import type { Context, Middleware, Next, Request } from 'koa'
+import type { Context, Next } from 'koa'
 import type { AuthenticatorLike } from '../core/Authenticator.js'
 import * as is from '../core/checks.js'
-import type { Objects } from '../core/Evidence.js'
-import { exchangeOf } from '../core/Exchange.js'
 import { checkOptions, declareFactory, type Checks } from '../core/options.js'
 import type { AuthResponse } from '../core/Settings.js'
 import type { Members, ObjectsAsked, PrincipalAsked } from '../koa/conditions.js'
@@ -21,12 +19,12 @@ import {
   admission,
   checkGuarded,
   optionChecks,
-  ownStrings,
   refuseWithoutHost,
   resolveGuardOptions,
   servedBy,
   type Admitted,
   type GuardUpgradeOptions,
+  type ServedGuard,
 } from './guardUpgrade.js'
 
 /** A request of node:http, or of the compatibility API of node:http2. */
@@ -124,12 +122,8 @@ export function guardRequest(app: Koa, auth: unknown, options: GuardRequestOptio
 
 declareFactory('guardRequest', guardRequest)
 
-interface RequestGuarding {
-  readonly app: Koa
-  readonly decide: ReturnType<typeof deciding>
+interface RequestGuarding extends ServedGuard {
   readonly isForSockets: boolean
-  readonly route: string | undefined
-  readonly own: ReadonlyArray<Middleware>
 }
 
 const decideAbout = async (
@@ -142,21 +136,26 @@ const decideAbout = async (
   const isFollowed = !self.isForSockets && response.follow(given)
   let admitted: AdmittedRequest<unknown> | undefined
   const finish = async (ctx: Context, next: Next): Promise<void> => {
+    // a parser of the other framework has read it
+    const body: unknown = Object.hasOwn(given, 'body') ? Reflect.get(given, 'body') : undefined
+    if (body !== undefined) Object.assign(ctx.request, { body })
     await next()
     ctx.respond = admitted === undefined
   }
-  const decide = (ctx: Context): Promise<unknown> => {
-    if (self.route !== undefined) ctx['routerPath'] = self.route
-    showBody(ctx.request, given)
-    const enter = (): Promise<void> => {
-      // what the other framework answers is not known yet
-      ctx.status = 200
-      admitted = admittedRequest(ctx.request, response, isFollowed ? undefined : given.socket)
-      return Promise.resolve()
-    }
-    return self.decide(ctx, exchangeOf(ctx), enter, false, parameters && ownStrings(parameters))
+  const enter = (ctx: Context): void => {
+    // what the other framework answers is not known yet
+    ctx.status = 200
+    // the getter of the signal stays one
+    admitted = Object.defineProperty(
+      admission(ctx.request, response, isFollowed ? undefined : given.socket),
+      'headers',
+      {
+        value: response.completed(),
+        enumerable: true,
+      },
+    ) as AdmittedRequest<unknown>
   }
-  await servedBy(self.app, finish, [...self.own, decide])(request, response)
+  await servedBy(self, finish, enter, parameters)(request, response)
   const { recorded } = response
   if (admitted !== undefined && recorded === undefined) {
     if (!isFollowed) answeredWith(response, 200)
@@ -167,17 +166,6 @@ const decideAbout = async (
   const { status, headers, body } = refusal
   return { refused: { status, headers, body, send: (answer) => sendTo(answer, refusal) } }
 }
-
-const admittedRequest = (
-  request: Request & { readonly auth?: unknown; readonly objects?: Objects },
-  response: RecordedResponse,
-  socket: AnyRequest['socket'] | undefined,
-): AdmittedRequest<unknown> =>
-  // the getter of the signal stays one
-  Object.defineProperty(admission(request, response, socket), 'headers', {
-    value: response.completed(),
-    enumerable: true,
-  }) as AdmittedRequest<unknown>
 
 const checkRequest = (request: AnyRequest): AnyRequest => {
   if (typeof request === 'object' && request !== null && Array.isArray(request.rawHeaders)) return request
@@ -208,12 +196,6 @@ const shownWith = (request: AnyRequest, name: string, value: unknown): IncomingM
   new Proxy(request, {
     get: (target, key) => (key === name ? value : Reflect.get(target, key)),
   }) as IncomingMessage
-
-// A parser of the other framework has read it
-const showBody = (request: Request, given: AnyRequest): void => {
-  const body: unknown = Object.hasOwn(given, 'body') ? Reflect.get(given, 'body') : undefined
-  if (body !== undefined) Object.assign(request, { body })
-}
 
 interface Recorded extends AuthResponse {
   readonly body: string | Uint8Array | undefined
@@ -275,12 +257,8 @@ class RecordedResponse extends ServerResponse {
   }
 }
 
-interface FollowedAnswer {
-  readonly emitter: Duplex | ServerResponse
-  readonly state: () => { readonly headersSent: boolean; readonly isEnded: boolean; readonly statusCode: number }
-}
-
-const serverAnswer = (request: AnyRequest): FollowedAnswer | undefined => {
+// What the server answers, and its state
+const serverAnswer = (request: AnyRequest) => {
   const { stream } = request as { readonly stream?: unknown }
   if (stream instanceof Duplex) return answerOfStream(stream)
   // Node keeps the response there that a socket is writing. A request that was sent ahead has none yet
@@ -296,7 +274,7 @@ const serverAnswer = (request: AnyRequest): FollowedAnswer | undefined => {
   }
 }
 
-const answerOfStream = (stream: Duplex): FollowedAnswer => ({
+const answerOfStream = (stream: Duplex) => ({
   emitter: stream,
   state: () => {
     const { headersSent, sentHeaders } = stream as { readonly headersSent?: boolean; readonly sentHeaders?: object }
@@ -309,23 +287,18 @@ const answerOfStream = (stream: Duplex): FollowedAnswer => ({
 })
 
 // They describe the body, or the challenge, that a refusal replaces
-const replacedFields = [
-  'content-encoding',
-  'content-length',
-  'etag',
-  'last-modified',
-  'transfer-encoding',
-  'www-authenticate',
-]
+const replacedFields = 'content-encoding content-length etag last-modified transfer-encoding www-authenticate'.split(
+  ' ',
+)
 
 // What was there and what a guard adds are one list
-const mergedFields: ReadonlySet<string> = new Set(['vary', 'access-control-expose-headers'])
+const mergedFields = ['vary', 'access-control-expose-headers']
 
 const sendTo = (response: AnyResponse, { status, statusMessage, headers = {}, body }: Recorded): void => {
   if (!response.headersSent) {
     for (const name of replacedFields) response.removeHeader(name)
     for (const [name, value] of Object.entries(headers)) {
-      const present = mergedFields.has(name) ? response.getHeader(name) : undefined
+      const present = mergedFields.includes(name) ? response.getHeader(name) : undefined
       const both = present === undefined ? value : union(String(present), String(value))
       response.setHeader(name, typeof both === 'object' ? [...both] : both)
     }

@@ -34,11 +34,8 @@ import { presentToken } from './fromWebSocketProtocol.js'
 /** On a request of node:http: the sign-outs since its upgrade began. */
 const hearingMark: unique symbol = Symbol.for('koa-with-auth/hearing')
 
-/**
- * Reads the session of a koa-session that `koa-with-auth/sessions` did not set up. Its middleware reads and writes, so
- * an upgrade runs only the part that reads. Without a store, koa-session reads the cookie when the session is first
- * used.
- */
+// A koa-session that `koa-with-auth/sessions` did not set up: its middleware also writes, so an upgrade runs only the part that reads.
+// Without a store, koa-session reads the cookie when the session is first used
 const readPlainSession: Middleware = async (ctx, next) => {
   if (sourceOf(ctx) === undefined) {
     const key = Object.getOwnPropertySymbols(ctx.app.context).find(({ description }) => description === READER)
@@ -51,24 +48,37 @@ const readPlainSession: Middleware = async (ctx, next) => {
 
 const READER = 'get contextSession'
 
-/** Makes the application's listener for upgrades, with middleware above and below the parts of the application. */
+/** What decides about requests that never reach Koa. */
+export interface ServedGuard {
+  readonly app: Koa
+  readonly decide: ReturnType<typeof deciding>
+  readonly route: string | undefined
+  /** Middleware below that of the application. */
+  readonly own: ReadonlyArray<Middleware>
+}
+
+/** Makes the application's listener for a request. `enter` is called if it is let in; `finish` is above all other middleware. */
 export const servedBy = (
-  app: Koa,
+  { app, decide, route, own }: ServedGuard,
   finish: Middleware,
-  last: ReadonlyArray<Middleware>,
+  enter: (ctx: Context) => void,
+  parameters: Readonly<Record<string, unknown>> | undefined,
 ): ReturnType<Koa['callback']> => {
   if (app.listenerCount('error') === 0) app.on('error', (error: Error) => app.onerror(error))
+  // Safe: only this package puts it there
+  const parts = app.middleware.flatMap((one) => (Reflect.get(one, upgradeMark) as Middleware | undefined) ?? [])
+  const last = (ctx: Context): Promise<unknown> => {
+    if (route !== undefined) ctx['routerPath'] = route
+    const entering = (): Promise<void> => Promise.resolve(enter(ctx))
+    return decide(ctx, exchangeOf(ctx), entering, false, parameters && ownStrings(parameters))
+  }
   // Safe: it inherits everything from the application
   const served = Object.create(app, {
-    middleware: { value: [finish, readPlainSession, ...upgradeParts(app), ...last] },
+    middleware: { value: [finish, readPlainSession, ...parts, ...own, last] },
     createContext: { value: (...given: Parameters<Koa['createContext']>) => app.createContext(...given) },
   }) as Koa
   return served.callback()
 }
-
-// Safe: only this package puts it there
-const upgradeParts = ({ middleware }: Koa): ReadonlyArray<Middleware> =>
-  middleware.flatMap((one) => (Reflect.get(one, upgradeMark) as Middleware | undefined) ?? [])
 
 interface Hearing {
   readonly records: SignedOutEvent[]
@@ -77,14 +87,10 @@ interface Hearing {
 
 type Heard = IncomingMessage & { [hearingMark]?: Hearing }
 
-/**
- * Listens to sign-outs from now on, if the application listens too; otherwise it does not end sockets. Returns a
- * function that stops this.
- *
- * The socket of an upgrade is not registered while it is decided, so only the guard can end it if its user signs out
- * meanwhile. If the sign-in is over when the decision is made, the upgrade is refused. After that, a sign-out destroys
- * the socket, until the caller of the guard had a turn of the event loop to register it.
- */
+// The socket of an upgrade is not registered while it is decided, so only the guard can end it if its user signs out meanwhile: if the
+// sign-in is over when the decision is made, the upgrade is refused. After that, a sign-out destroys the socket, until the caller of the
+// guard had a turn of the event loop to register it
+/** Listens to sign-outs from now on, if the application listens, too. Returns a function that stops this. */
 const hearSignOuts = (request: Heard, socket: Duplex): (() => void) => {
   if (!signedOut.hasSubscribers) return () => {}
   const hearing: Hearing = { records: [], signIn: undefined }
@@ -234,7 +240,7 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
     // Node may have dropped this field (A-24), but it still is an upgrade, and not safe
     request.headers.upgrade ??= ''
     // a client that disconnects before the handshake is no error
-    socket.on('error', ignoreError)
+    socket.on('error', () => {})
     const response = new UpgradeResponse(request)
     if (!response.isNext(socket)) {
       socket.destroy()
@@ -252,19 +258,14 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
         if (admitted === undefined) response.answer(socket)
       }
     }
-    const admit = (ctx: Context): Promise<unknown> => {
-      if (route !== undefined) ctx['routerPath'] = route
-      const enter = (): Promise<void> => {
-        admitted = admission(ctx.request, response, socket)
-        return Promise.resolve()
-      }
-      return decide(ctx, exchangeOf(ctx), enter, false, parameters && ownStrings(parameters))
+    const enter = ({ request: seen }: Context): void => {
+      admitted = admission(seen, response, socket)
     }
     const stop = hearSignOuts(request, socket)
-    const serve = servedBy(app, finish, [...own, admit])
+    const serve = servedBy({ app, decide, own, route }, finish, enter, parameters)
     await serve(request, response).finally(() => setImmediate(stop)) // the caller registers the socket before
     if (admitted === undefined || socket.destroyed) return undefined
-    answeredWith(response, SWITCHING_PROTOCOLS)
+    answeredWith(response, 101)
     return admitted
   }
 }
@@ -279,17 +280,11 @@ export const ownStrings = (parameters: Readonly<Record<string, unknown>>): PathP
 
 declareFactory('guardUpgrade', guardUpgrade)
 
-const SWITCHING_PROTOCOLS = 101
-
-const ignoreError = (): void => {}
-
 // How long a refused client may read the response, in milliseconds
 const LINGER = 2000
 
-/**
- * What hooks and the guard see as `ctx.res`. It has no socket and is silent while the request is decided, so nothing that a hook writes is
- * sent. Then it answers on the socket, or is never sent. It never sets a cookie, because an upgrade only reads sessions.
- */
+// No socket, and silent while the request is decided, so nothing that a hook writes is sent. No cookie, because an upgrade only reads sessions
+/** What hooks and the guard see as `ctx.res`. It answers on the socket, or is never sent. */
 class UpgradeResponse extends ServerResponse {
   #isSilent = true
 
@@ -388,13 +383,10 @@ const checkUpgrade = (request: unknown, socket: unknown, head: unknown): void =>
   )
 }
 
-/** The status for a request without exactly one Host, which opens a channel. */
-export const refuseWithoutHost = ({ request }: Context): number | undefined => (namesHost(request) ? undefined : 400)
-
-/** Whether a request has exactly one Host (RFC 9112 §3.2); Node does not require it of upgrades. */
-const namesHost = (request: Request): boolean => {
-  const [host, ...others] = hostsOf(request)
-  return host !== undefined && host !== '' && others.length === 0
+/** The status for a request without exactly one Host (RFC 9112 §3.2), which Node does not require of upgrades. */
+export const refuseWithoutHost = ({ request }: Context): number | undefined => {
+  const [host = '', ...others] = hostsOf(request)
+  return host !== '' && others.length === 0 ? undefined : 400
 }
 
 const isKeyed = (u: unknown): u is Readonly<Record<string, unknown>> => typeof u === 'object' && u !== null
