@@ -19,6 +19,7 @@ import {
   admission,
   checkGuarded,
   optionChecks,
+  ownStrings,
   refuseWithoutHost,
   resolveGuardOptions,
   servedBy,
@@ -155,7 +156,7 @@ const decideAbout = async (
       },
     ) as AdmittedRequest<unknown>
   }
-  await servedBy(self, finish, enter, parameters)(request, response)
+  await servedBy(self, finish, enter, parameters && ownStrings(parameters))(request, response)
   const { recorded } = response
   if (admitted !== undefined && recorded === undefined) {
     if (!isFollowed) answeredWith(response, 200)

@@ -62,7 +62,7 @@ export const servedBy = (
   { app, decide, route, own }: ServedGuard,
   finish: Middleware,
   enter: (ctx: Context) => void,
-  parameters: Readonly<Record<string, unknown>> | undefined,
+  parameters: PathParameters | undefined,
 ): ReturnType<Koa['callback']> => {
   if (app.listenerCount('error') === 0) app.on('error', (error: Error) => app.onerror(error))
   // Safe: only this package puts it there
@@ -70,7 +70,7 @@ export const servedBy = (
   const last = (ctx: Context): Promise<unknown> => {
     if (route !== undefined) ctx['routerPath'] = route
     const entering = (): Promise<void> => Promise.resolve(enter(ctx))
-    return decide(ctx, exchangeOf(ctx), entering, false, parameters && ownStrings(parameters))
+    return decide(ctx, exchangeOf(ctx), entering, false, parameters)
   }
   // Safe: it inherits everything from the application
   const served = Object.create(app, {
@@ -262,7 +262,7 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
       admitted = admission(seen, response, socket)
     }
     const stop = hearSignOuts(request, socket)
-    const serve = servedBy({ app, decide, own, route }, finish, enter, parameters)
+    const serve = servedBy({ app, decide, own, route }, finish, enter, parameters && ownStrings(parameters))
     await serve(request, response).finally(() => setImmediate(stop)) // the caller registers the socket before
     if (admitted === undefined || socket.destroyed) return undefined
     answeredWith(response, 101)
