@@ -25,7 +25,6 @@ import {
   servedBy,
   type Admitted,
   type GuardUpgradeOptions,
-  type ServedGuard,
 } from './guardUpgrade.js'
 
 /** A request of node:http, or of the compatibility API of node:http2. */
@@ -123,9 +122,7 @@ export function guardRequest(app: Koa, auth: unknown, options: GuardRequestOptio
 
 declareFactory('guardRequest', guardRequest)
 
-interface RequestGuarding extends ServedGuard {
-  readonly isForSockets: boolean
-}
+type RequestGuarding = Parameters<typeof servedBy>[0] & { readonly isForSockets: boolean }
 
 const decideAbout = async (
   self: RequestGuarding,

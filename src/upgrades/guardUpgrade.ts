@@ -49,7 +49,7 @@ const readPlainSession: Middleware = async (ctx, next) => {
 const READER = 'get contextSession'
 
 /** What decides about requests that never reach Koa. */
-export interface ServedGuard {
+interface ServedGuard {
   readonly app: Koa
   readonly decide: ReturnType<typeof deciding>
   readonly route: string | undefined
