@@ -1,5 +1,4 @@
 /** The template "site" in Chromium: without scripts, on a phone, in German; a second factor and a passkey. */
-import { mkdirSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { templateSite, type TemplateSite } from '../support/sites/templateSite.js'
@@ -10,29 +9,15 @@ import { codeOf } from '../support/servers/authenticatorApp.js'
 const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!
 
-// For whoever looks at the pages
-const pictureOf = async (page: Page, name: string): Promise<void> => {
-  const folder = process.env['SCREENSHOTS']
-  if (folder === undefined) return
-  mkdirSync(folder, { recursive: true })
-  for (const width of [1280, 390]) {
-    await page.setViewportSize({ width, height: 800 })
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
-    await page.screenshot({ path: `${folder}/${name}-${width}.png`, fullPage: true })
-  }
-}
-
 const email = 'anna@example.com'
 const password = 'four words of some length'
 
 /** Signs up by a mail, and signs in. */
 const signUp = async (page: Page, { origin, link }: TemplateSite, path = '/account') => {
   await page.goto(`${origin}/sign-up`)
-  await pictureOf(page, '1-sign-up')
   await page.getByLabel('E-mail address').fill(email)
   await page.keyboard.press('Enter')
   await page.getByText('We have sent you a link.').waitFor()
-  await pictureOf(page, '2-sent')
   await page.goto(await link())
   // a password manager saves the password for it
   expect(await page.locator('[autocomplete=username]').inputValue()).toBe(email)
@@ -41,7 +26,6 @@ const signUp = async (page: Page, { origin, link }: TemplateSite, path = '/accou
   expect(await page.getByRole('alert').textContent()).toBe(
     'That is too short: at least 15 characters, such as four words.',
   )
-  await pictureOf(page, '3-weak')
   await page.getByLabel('New password').fill(password)
   await page.keyboard.press('Enter')
   await page.getByText('The password is set').waitFor()
@@ -53,7 +37,6 @@ const signUp = async (page: Page, { origin, link }: TemplateSite, path = '/accou
   // a screen reader says it at the field
   const said = await page.getByLabel('Password').getAttribute('aria-describedby')
   expect(await page.locator(`#${said}`).getAttribute('role')).toBe('alert')
-  await pictureOf(page, '4-wrong')
   await page.getByLabel('Password').fill(password)
   await page.getByLabel('Stay signed in').check()
   await page.keyboard.press('Enter')
@@ -65,14 +48,11 @@ describeUnless(missing, 'the template "site"', () => {
     const served = await templateSite()
     const { page, complaints } = await open({ javaScriptEnabled: false })
     await signUp(page, served)
-    await pictureOf(page, '5-account')
     await page.getByRole('button', { name: 'Set up' }).click()
-    await pictureOf(page, '6-app')
     const secret = (await page.locator('img.qr').getAttribute('alt')) ?? ''
     await page.getByLabel('Code').fill(codeOf(secret, 0))
     await page.keyboard.press('Enter')
     const spare = (await page.getByRole('listitem').first().textContent()) ?? ''
-    await pictureOf(page, '7-recovery')
     await page.goto(`${served.origin}/account`)
     await page.getByRole('button', { name: 'Sign out', exact: true }).click()
     for (const typed of [codeOf(secret), spare]) {
@@ -83,7 +63,6 @@ describeUnless(missing, 'the template "site"', () => {
       await page.getByLabel('Code').fill('000')
       await page.keyboard.press('Enter')
       expect(await page.getByRole('alert').textContent()).toBe('That was not right. Try again.')
-      await pictureOf(page, '8-code')
       await page.getByLabel('Code').fill(typed)
       await page.keyboard.press('Enter')
       await page.getByText('Where you are signed in').waitFor()
@@ -113,7 +92,6 @@ describeUnless(missing, 'the template "site"', () => {
     await phone.getByRole('heading', { name: 'Sign in' }).waitFor()
     await page.goto(`${served.origin}/admin`)
     expect(await page.getByRole('alert').textContent()).toBe('This page is not for you.')
-    await pictureOf(page, '9-forbidden')
     expect((await page.goto(`${served.origin}/nowhere`))?.status()).toBe(404)
     expect(await page.getByRole('alert').textContent()).toBe('There is no such page.')
   })
@@ -138,7 +116,6 @@ describeUnless(missing, 'the template "site"', () => {
     expect(await page.getByRole('status').textContent()).toBe('The passkey is added.')
     await page.getByRole('button', { name: 'Sign out', exact: true }).click()
     await page.goto(`${served.origin}/sign-in?returnTo=/account`)
-    await pictureOf(page, '10-sign-in')
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
     await page.getByText('Where you are signed in').waitFor()
     const passkey = page.locator('li:has(b:text-is("Passkey"))')
@@ -151,7 +128,6 @@ describeUnless(missing, 'the template "site"', () => {
     await german.goto(`${served.origin}/account`)
     expect(await german.getByRole('heading').textContent()).toBe('Anmelden')
     expect(await german.locator('html').getAttribute('lang')).toBe('de')
-    await pictureOf(german, '11-german')
     // the heading above recovery codes breaks where it must
     await german.setViewportSize({ width: 390, height: 800 })
     await german.evaluate('document.querySelector("h1").textContent = "Wiederherstellungscodes"')

@@ -6,9 +6,8 @@ import koaSession from 'koa-session'
 import { sessionAuth, withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
-import { challenge, expectCrashed, expectDenied, expectPassed, running } from '../support/models/behavior.js'
+import { challenge, expectCrashed, expectDenied, running } from '../support/models/behavior.js'
 import {
-  at,
   expectAnonymous,
   expectSignedIn,
   sessionsApp,
@@ -128,15 +127,10 @@ const forgedSeals: ReadonlyArray<readonly [string, Forge]> = [
   ['the seal of another id', (_id, seal) => `session=${other}~${seal}`],
   ["the seal of an attacker's session", (id, _seal, own) => `session=${id}~${own.split('~')[1]}`],
   ['a longer seal', (id, seal) => `session=${id}~${seal}A`],
-  ['a shorter seal', (id, seal) => `session=${id}~${seal.slice(0, -1)}`],
   ['another spelling of the seal', (id, seal) => `session=${id}~${seal}=`],
   ['a seal without who signed in', (id, seal) => `session=${id}~.${seal.split('.')[1]}`],
   ['a seal without its MAC', (id, seal) => `session=${id}~${seal.split('.')[0]}`],
   ['an empty MAC', (id, seal) => `session=${id}~${seal.split('.')[0]}.`],
-  ['another last letter of the seal', (id, seal) => `session=${id}~${seal.slice(0, -1)}${next(seal.at(-1))}`],
-  ['another first letter of the seal', (id, seal) => `session=${id}~${next(seal[0])}${seal.slice(1)}`],
-  ['another letter between who signed in and the MAC', (id, seal) => `session=${id}~${seal.replace('.', 'A')}`],
-  ['another letter', (id, seal) => `session=${id.slice(0, -1)}${next(id.at(-1))}~${seal}`],
   ['a seal before a seal', (id, seal) => `session=${id}~${seal}~${seal}`],
   ['a signature in place of the seal', (id) => `session=${id}; session.sig=${sign('session=other')}`],
   ['a name in capitals', (id, seal) => `SESSION=${id}~${seal}`],
@@ -147,8 +141,6 @@ const forgedSeals: ReadonlyArray<readonly [string, Forge]> = [
   ['a session of the attacker first', (id, seal, own) => `session=${own}; session=${id}~${seal}`],
   ['a session of the attacker last', (id, seal, own) => `session=${id}~${seal}; session=${own}`],
 ]
-
-const next = (letter = ''): string => (letter === 'A' ? 'B' : 'A')
 
 describeLastingStores((store) => {
   describe('D-S9, D-S14 forged and tossed cookies', () => {
@@ -311,36 +303,5 @@ describe('D-S11 one call of sessions for an application', () => {
     expect(() => sessions(app, { loadUser: () => anna })).toThrow(/app\.keys/)
     app.keys = [strongKey]
     sessions(app, { loadUser: () => anna })
-  })
-
-  it('the OpenAPI document has the name of the cookie', async () => {
-    const { ask } = await sessionsApp(undefined, {
-      cookieName: 'sid',
-      below: (app) =>
-        app.use(
-          at('/scheme', (ctx) => {
-            const { description } = sessionAuth()
-            ctx.body = description._tag === 'Leaf' ? description.schemeFor?.(ctx.request) : {}
-          }),
-        ),
-    })
-    expect((await ask('/scheme')).body).toMatchObject({ type: 'apiKey', in: 'cookie', name: 'sid' })
-  })
-
-  it('a handler after a guard can sign in and out', async () => {
-    const { visitor } = await sessionsApp(undefined, {
-      below: (app, { logIn }) => {
-        const router = new Router().post('/become-root', withAuth(sessionAuth()), (ctx) => {
-          ctx.body = { ok: true }
-          return logIn(ctx, { username: 'root', isSuperuser: true })
-        })
-        app.use(router.routes())
-      },
-    })
-    const one = visitor()
-    expect((await one.post('/become-root')).status).toBe(401)
-    await one.post('/login')
-    expect((await one.post('/become-root')).status).toBe(200)
-    expectPassed(await one.ask('/super'), { username: 'root', isSuperuser: true })
   })
 })

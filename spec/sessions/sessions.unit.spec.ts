@@ -3,7 +3,7 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import Keygrip from 'keygrip'
 import { sessions, type SessionsOptions } from 'koa-with-auth/sessions'
-import { memoryStore, redisStore, sqliteStore } from 'koa-with-auth/stores'
+import { memoryStore } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
 
 const key = 'k'.repeat(32)
@@ -189,34 +189,5 @@ describe('sessions(app, options)', () => {
     const app = new Koa()
     Object.assign(app, { keys: new Keygrip([key]) })
     expect(call(app, { loadUser })).not.toThrow()
-  })
-})
-
-describe('the options of the stores', () => {
-  it.each<readonly [string, () => unknown, RegExp]>([
-    ['sqliteStore without options', () => sqliteStore(undefined as never), /^sqliteStore takes an object/],
-    [
-      'sqliteStore with an unknown option',
-      () => sqliteStore({ url: 'file:a', path: 'a' } as never),
-      /no option "path"/,
-    ],
-    ['sqliteStore without a url', () => sqliteStore({} as never), /url \}\) must be "file:"/],
-    ['sqliteStore with a path', () => sqliteStore({ url: './a.db' }), /url \}\) must be "file:" and a path/],
-    [
-      'sqliteStore with a remote url',
-      () => sqliteStore({ url: 'libsql://a.example' }),
-      /several machines .* redisStore/,
-    ],
-    ['redisStore without options', () => redisStore(undefined as never), /^redisStore takes an object/],
-    ['redisStore with a client', () => redisStore({ client: {} } as never), /no option "client"/],
-    ['redisStore without a command', () => redisStore({} as never), /command \}\) must be a function/],
-    [
-      'redisStore with a command of three parameters',
-      () => redisStore({ command: ((_a: 1, _b: 2, _c: 3) => _a) as never }),
-      /takes 3 parameters/,
-    ],
-  ])('are a TypeError: %s', (_what, make, message) => {
-    expect(make).toThrow(TypeError)
-    expect(make).toThrow(message)
   })
 })

@@ -69,22 +69,4 @@ describe('a stream', () => {
     await signOut(made)
     await expect.poll(stream.isOver).toBe(true)
   })
-
-  it.each(ends)('ends when its user signed out %s after the session was read', async (_how, signOut) => {
-    const made = await site()
-    made.meanwhile.push(() => signOut(made))
-    const stream = await made.open()
-    await expect.poll(stream.isOver).toBe(true)
-    expect((await made.open()).status).toBe(401)
-  })
-
-  it('stays open, whoever else signs out meanwhile', async () => {
-    const made = await site()
-    made.meanwhile.push(() => made.signing.logOutEverywhere('root'))
-    const stream = await made.open()
-    await made.signing.logOutEverywhere('sam')
-    expect(stream.isOver()).toBe(false)
-    await made.signing.logOutEverywhere('anna')
-    await expect.poll(stream.isOver).toBe(true)
-  })
 })

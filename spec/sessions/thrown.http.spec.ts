@@ -280,8 +280,6 @@ describe('R02 the exception of a sign-in is answered by a function of the operat
   }
   type Routes = (router: Router, signIn: Middleware) => { readonly routes: () => unknown }
   const ways: Readonly<Record<string, Routes>> = {
-    'a function between the guard and the handler': (router, signIn) =>
-      router.post('/in/:id', withAuth(null), answering as Middleware, signIn),
     'a param hook that was there before': (router, signIn) =>
       router.param('id', answering).post('/in/:id', withAuth(null), signIn),
     'a param hook that came afterwards': (router, signIn) =>

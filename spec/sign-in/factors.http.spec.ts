@@ -139,16 +139,11 @@ describeEveryOther((store) => {
       ['a no-break space', with3('\u00a0')],
       ['a hyphen', with3('-')],
       ['an en dash', with3(' \u2013 ')],
-      ['a minus', with3('\u2212')],
-      ['dots, and quotation marks', (code) => `\u201c${with3('.')(code)}.\u201d`],
-      ['the dash of a Japanese keyboard', with3('\u30fc')],
       ['keycaps', (code) => code.replace(/./g, '$&\ufe0f\u20e3')],
       ['a zero-width space and a soft hyphen', with3('\u200b\u00ad')],
       ['full-width digits', digitsFrom(0xff10)],
       ['Arabic-Indic digits', digitsFrom(0x660)],
-      ['Devanagari digits', digitsFrom(0x966)],
       ['digits of a second row in Unicode', digitsFrom(0x116da)],
-      ['bold digits', digitsFrom(0x1d7ce)],
     ])('T4 a code is read as people type it: %s', async (_name, typed) => {
       const { app, secret } = clocked(store())
       expect(await app.verify('anna', typed(codeOf(secret)))).toBe(true)

@@ -161,15 +161,6 @@ describeEveryOther((store) => {
       expect(site.hooks()).toBe(1)
     })
 
-    it('M4 ten wrong codes in parallel: three are checked', async () => {
-      const site = await signInSite(store)
-      const visitor = site.visitor()
-      const { handle } = (await sendJson(visitor, '/sign-in/mail', ask)).body as { handle: string }
-      const sent = Array.from({ length: 10 }, () => sendJson(visitor, '/sign-in/mail/code', { handle, code: '1' }))
-      const statuses = (await Promise.all(sent)).map(({ status }) => status).sort()
-      expect(statuses).toEqual([...Array<number>(7).fill(400), 403, 403, 403])
-    })
-
     it('a sign-in gives another id, drops the data but what is kept, and a store that is down is 503 before any check', async () => {
       const site = await signInSite(store)
       const visitor = site.visitor()
@@ -271,19 +262,6 @@ describeEveryOther((store) => {
       const foreign = await sendJson(site.visitor(), '/sign-in/mail', ask, { Host: 'shop.example' })
       expect([foreign.status, String(site.errors.at(-1))]).toEqual([500, expect.stringContaining('origin')])
       expect((await sendJson(site.visitor(), '/sign-in/mail', ask)).status).toBe(200)
-    })
-
-    it('another site, HEAD, a prefetch and a frame begin nothing, and get no cookie', async () => {
-      const site = await signInSite(store)
-      for (const headers of [
-        { 'Sec-Fetch-Site': 'cross-site' },
-        { Origin: 'https://evil.example' },
-        { 'Sec-Fetch-Site': 'same-site' },
-      ] as Array<Record<string, string>>) {
-        const answer = await sendJson(site.visitor(), '/sign-in/mail', ask, headers)
-        expect([answer.status, setCookies(answer)]).toEqual([403, []])
-      }
-      expect(site.mails).toEqual([])
     })
 
     it('A-43 a form of more than 100 fields is 400, and a field that comes twice is no string', async () => {
@@ -595,12 +573,5 @@ describe('a hook of a mail that fails', () => {
       const said = env === 'production' ? text.split(':')[0]! : text
       expect(warnings).toEqual([[`passwordReset: send failed: ${said}`, 'SignInWarning']])
     }
-  })
-
-  it('in production its message is not written', async () => {
-    onTestFinished(() => void vi.unstubAllEnvs())
-    vi.stubEnv('NODE_ENV', 'production')
-    const warnings = await warned({ accountOf: account, send: down })
-    expect(warnings).toEqual([['passwordReset: send failed: Error', 'SignInWarning']])
   })
 })

@@ -10,7 +10,6 @@ import {
   passwordReset,
   askSecondFactor,
   emailVerification,
-  type Ceremony,
   type CodeFactor,
   type SecondFactor,
   type Kind,
@@ -82,51 +81,6 @@ describe('C-13 a second factor', () => {
     }
     expect(errors).toEqual([1, 2].map(() => expect.any(TypeError) as unknown))
     expect(String(errors[0])).toMatch(/two different kinds are called "code:totp".*\{ name \}/)
-  })
-
-  it('of two kinds with names works for each, and for no other', async () => {
-    const both = [factor('totp', '1')]
-    const made = (name: string) => secondFactor({ name, factors: both, limiter })
-    const { site, errors } = await twoGroups(made('staff'), made('customers'))
-    const visitor = site.visitor()
-    const { handle } = (await sendJson(visitor, '/staff/password', {})).body as { handle: string }
-    expect((await sendJson(visitor, '/customers/code', { handle, code: '1' })).status).toBe(400)
-    expect((await sendJson(visitor, '/staff/code', { handle, code: '1' })).status).toBe(200)
-    expect(errors).toEqual([])
-  })
-})
-
-describe('C-15 guesses at codes of one user', () => {
-  it.each([
-    ['one limiter', () => new RateLimiterMemory({ points: 5, duration: 900 })],
-    ['limiters without an account', () => ({ accountAndAddress: new RateLimiterMemory({ points: 5, duration: 900 }) })],
-    [
-      'limiters whose account is wide',
-      () => ({
-        accountAndAddress: new RateLimiterMemory({ points: 5, duration: 900 }),
-        account: new RateLimiterMemory({ points: 10_000, duration: 900 }),
-      }),
-    ],
-  ])('from 200 addresses are a hundred, with %s', async (_name, limiter) => {
-    let checked = 0
-    const verify = (_user: string, code: unknown) => Promise.resolve(++checked > 0 && code === 'right')
-    const kind = secondFactor({ factors: [{ method: 'totp', verify }], limiter: limiter() })
-    const ceremony = { subject: 'anna' } as Ceremony
-    const answers: unknown[] = []
-    const answer = async (code: string, at: number) => {
-      const read = kind.read(
-        { method: 'POST', body: { handle: 'h', code }, address: `192.0.2.${at}` } as never,
-        {} as never,
-      )
-      // Safe: it has a handle
-      return kind.check(null, read!.answer, ceremony)
-    }
-    for (let at = 0; at < 200; at++) for (let n = 0; n < 3; n++) answers.push(await answer('wrong', at))
-    expect([answers.length, checked]).toEqual([600, 100])
-    expect(await answer('right', 201)).toMatchObject({ _tag: 'Left', left: { _tag: 'throttled' } })
-    // another user is not concerned
-    const other = await kind.check(null, { code: 'right', from: '192.0.2.1' }, { subject: 'bert' } as Ceremony)
-    expect(other).toMatchObject({ _tag: 'Right' })
   })
 })
 

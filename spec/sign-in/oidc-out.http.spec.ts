@@ -378,7 +378,6 @@ describe('a sign-out by the provider', () => {
     ],
     ['another audience [rp-backchannel-rpinitlogout-wrong-aud]', (p) => p.logoutToken({ sub: 'anna', aud: 'another' })],
     ['another typ', (p) => p.logoutToken({ sub: 'anna' }, { typ: 'JWT' })],
-    ['no typ', (p) => p.logoutToken({ sub: 'anna' }, { typ: undefined })],
     ['no jti', (p) => p.logoutToken({ sub: 'anna', jti: undefined })],
     ['no iat', (p) => p.logoutToken({ sub: 'anna', iat: undefined })],
     ['an iat of yesterday', (p) => p.logoutToken({ sub: 'anna', iat: seconds() - 86_400 })],
@@ -424,18 +423,6 @@ describe('a sign-out by the provider', () => {
         }
         return signedWith({ ...(await signingKey('RS256', 'x')), kid: 'k1' }, claims, { typ: 'logout+jwt' })
       },
-    ],
-    [
-      'an ID token',
-      (p) =>
-        signedWith(p.keys[0]!, {
-          iss: p.issuer,
-          aud: 'shop',
-          sub: 'anna',
-          iat: seconds(),
-          exp: seconds() + 60,
-          nonce: 'n',
-        }),
     ],
     ['more than 16 kB', (p) => p.logoutToken({ sub: 'anna', more: 'x'.repeat(16_384) })],
     ['rubbish', () => 'rubbish'],

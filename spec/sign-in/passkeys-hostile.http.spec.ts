@@ -10,15 +10,10 @@ describe('W-03 a body that cannot be read is as wrong as any other', () => {
   const large = JSON.stringify({ id: 'A'.repeat(2 ** 20) })
   const bodies: Readonly<Record<string, string>> = {
     'no JSON': '{',
-    nothing: '',
-    null: 'null',
-    'an array': '[]',
-    'an empty object': '{}',
     'members of a prototype': '{"__proto__":{"id":"AAAA","rawId":"AAAA","type":"public-key"}}',
     'no client data': '{"id":"AAAA","rawId":"AAAA","type":"public-key","response":{}}',
     'nested 30,000 deep': `${'['.repeat(30_000)}${']'.repeat(30_000)}`,
     '1 MB of JSON': large,
-    '1 MB of rubbish': 'x'.repeat(2 ** 20),
   }
   it.each(Object.entries(bodies))('%s', async (_name, body) => {
     const { url, store, errors } = await servedPasskeySite()

@@ -8,13 +8,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { browserOptions, browsing, missingBrowser } from '../support/servers/browser.js'
 import { listening } from '../support/servers/server.js'
 import { missingTls, ownCertificate } from '../support/servers/tlsProxy.js'
-import {
-  passkeySite,
-  use as signIn,
-  withPasskey,
-  type PasskeySite,
-  type PasskeySiteOptions,
-} from '../support/sites/passkeySite.js'
+import { passkeySite, type PasskeySite, type PasskeySiteOptions } from '../support/sites/passkeySite.js'
 import { stoppedClock } from '../support/runs/clock.js'
 import { repository } from '../support/projects/typecheck.js'
 import { describeUnless } from '../support/projects/programs.js'
@@ -257,14 +251,5 @@ describeUnless(missing, 'passkeys in Chromium', () => {
       expect(await tab.getByRole('button', { name: 'Sign in with a passkey' }).isVisible()).toBe(false)
       expect(complaints).toStrictEqual([])
     })
-  })
-
-  it('accepts this browser and the software authenticator on one server', async () => {
-    const site = await started()
-    const { page } = await registered(site)
-    expect(await use(page)).toHaveProperty('status', 200)
-    const phone = await withPasskey(() => site.url, 'bert', { origin: site.url })
-    expect(await signIn(phone)).toHaveProperty('status', 200)
-    expect(site.calls.signedIn).toBe(2)
   })
 })

@@ -306,27 +306,6 @@ describe('a password', () => {
 })
 
 describe('what cannot be read', () => {
-  it.each<[string, string, string]>([
-    ['garbage', 'application/json', '{"username":'],
-    ['no password', 'application/x-www-form-urlencoded', 'username=anna'],
-  ])('is a 4xx, and a page with the form for a browser: %s', async (_name, type, body) => {
-    const { site, asked, errors } = await start()
-    for (const accept of ['application/json', 'text/html']) {
-      const visitor = site.visitor()
-      const answer = await visitor.ask(PATH, {
-        method: 'POST',
-        headers: { 'Content-Type': type, Accept: accept },
-        body,
-      })
-      expect(answer.status).toBeGreaterThanOrEqual(400)
-      expect(answer.status).toBeLessThan(500)
-      if (accept === 'text/html')
-        expect(formOf(answer)).toMatchObject({ action: PATH, alert: 'Fill in each field, and try again.' })
-      await expectAnonymous(visitor)
-    }
-    expect([asked, errors]).toEqual([[], []])
-  })
-
   it.each(['x'.repeat(8192), 'anna\0', '\ud800', 'anna\n'])(
     'Q-05 a name that no user can have is like an unknown one: %j',
     async (username) => {
@@ -340,19 +319,6 @@ describe('what cannot be read', () => {
       expect(asked).toEqual([])
     },
   )
-
-  it('is a 403 if another site sent it, and nothing is asked or counted', async () => {
-    const { site, asked } = await start()
-    for (const headers of [{ 'Sec-Fetch-Site': 'cross-site' }, { Origin: 'https://evil.example' }]) {
-      for (const accept of [{}, page]) {
-        const visitor = site.visitor()
-        const answer = await post(visitor, right, { ...headers, ...accept })
-        expect(answer.status).toBe(403)
-        await expectAnonymous(visitor)
-      }
-    }
-    expect(asked).toEqual([])
-  })
 })
 
 describe('a page', () => {

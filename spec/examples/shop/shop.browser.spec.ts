@@ -1,5 +1,4 @@
 /** The shop in Chromium: without scripts by password, by a passkey without a click, by a provider; and how it looks. */
-import { mkdirSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { browsing, missingBrowser } from '../../support/servers/browser.js'
@@ -18,14 +17,6 @@ const byPassword = async (page: Page): Promise<void> => {
   await page.getByLabel('Name').fill('anna')
   await page.getByLabel('Password', { exact: true }).fill('anna-secret')
   await page.keyboard.press('Enter')
-}
-
-// For whoever looks at the pages
-const pictureOf = async (page: Page, name: string): Promise<void> => {
-  const folder = process.env['SCREENSHOTS']
-  if (folder === undefined) return
-  mkdirSync(folder, { recursive: true })
-  await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true })
 }
 
 describeUnless(missing, 'the shop in a browser', () => {
@@ -106,20 +97,17 @@ describeUnless(missing, 'the shop in a browser', () => {
     expect(await link.getAttribute('href')).toContain(`secret=${secret}`)
     const scrolls = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
     expect(await page.evaluate(scrolls)).toBe(false)
-    await pictureOf(page, 'enrol')
     // a wrong code asks again, without the secret
     await page.getByLabel('Code of your authenticator app').fill('000000')
     await page.keyboard.press('Enter')
     expect(await page.getByRole('alert').textContent()).toContain('not right')
     expect(await page.locator('code').count()).toBe(0)
-    await pictureOf(page, 'enrol-again')
     await page.getByLabel('Code of your authenticator app').fill(codeOf(secret, 0))
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Recovery codes' }).waitFor()
     const codes = await page.getByRole('listitem').allTextContents()
     expect(codes).toHaveLength(10)
     expect(await page.evaluate(scrolls)).toBe(false)
-    await pictureOf(page, 'recovery')
     await page.getByRole('link', { name: 'Back to the shop' }).click()
     await page.getByText('Signing in asks for a code').waitFor()
     for (const code of [codeOf(secret), codes[0] ?? '']) {
@@ -218,17 +206,7 @@ describeUnless(missing, 'the shop in a browser', () => {
           'document.documentElement.scrollWidth > document.documentElement.clientWidth',
         )
         expect([path, width, scrolls]).toEqual([path, width, false])
-        const folder = process.env['SCREENSHOTS']
-        if (folder === undefined) continue
-        mkdirSync(folder, { recursive: true })
-        await page.screenshot({ path: `${folder}/${colorScheme}-${width}${path === '/' ? '-home' : ''}.png` })
       }
-      if (colorScheme === 'light' || width === 320) continue
-      await page.goto(`${origin}/sign-in`)
-      await byPassword(page)
-      await signedInAs(page, 'anna')
-      const folder = process.env['SCREENSHOTS']
-      if (folder !== undefined) await page.screenshot({ path: `${folder}/${colorScheme}-account.png`, fullPage: true })
     }
   })
 })
