@@ -2,10 +2,11 @@
  * What a program can check in the Markdown files: links lead somewhere, the README is short, and the response that it
  * shows is real.
  */
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import type Koa from 'koa'
 import { describe, expect, it } from 'vitest'
+import { unfinishedReasons } from '../../src/core/UnfinishedReason.js'
 import { blocksOf, documents, sources } from '../support/papers/docExamples.js'
 import { importGraph } from '../support/papers/importGraph.js'
 import { brokenLink, linksOf, papers } from '../support/papers/papers.js'
@@ -50,6 +51,25 @@ describe('Markdown files', () => {
       )
     expect(named.length).toBeGreaterThan(20)
     expect([...new Set(named)].filter((path) => !isThere(path))).toStrictEqual([])
+  })
+
+  it('have no name that the guide of old names replaces', () => {
+    const guide = 'examples/guides/from-2217098.md'
+    const old = ['## Functions', '## Names of the field'].flatMap((heading) => {
+      const [, section = ''] = read(guide).split(heading)
+      return [...section.split(/^## /m)[0]!.matchAll(/^\| ([^|]+)\|/gm)].flatMap(([, before = '']) =>
+        [...before.matchAll(/`(\w+)[(`]/g)].flatMap(([, name = '']) =>
+          // a method of `sessions` has this name
+          name === 'endSession' ? [] : [name],
+        ),
+      )
+    })
+    expect(old).toEqual(expect.arrayContaining(['codes', 'backChannel', 'onDecision']))
+    const named = new RegExp(`\`(?:${old.join('|')})[(\`]`, 'g')
+    // mutants.md says which names the code had that was measured
+    const others = papers().filter((path) => path !== guide && !path.endsWith('mutants.md'))
+    const found = others.flatMap((path) => [...read(path).matchAll(named)].map(([name]) => `${path}: ${name}`))
+    expect(found).toStrictEqual([])
   })
 
   it('contain no path of a machine', () => {
@@ -118,6 +138,28 @@ describe('README.md', () => {
     expect(status).toBe(`HTTP/1.1 ${answer.status} ${answer.statusText}`)
     expect(shown.sort()).toStrictEqual(fields.sort())
     expect(shownBody?.trim()).toBe(body)
+  })
+})
+
+describe('examples/guides/sign-in.md', () => {
+  it('has each reason of a failure, with its status', () => {
+    const [, said = ''] = /A failure has a `reason`:([^.]*)\./.exec(read('examples/guides/sign-in.md')) ?? []
+    const reasons = said.split(';').flatMap((part) => {
+      const status = Number(/\d{3}/.exec(part)?.[0])
+      return [...part.matchAll(/`(\w+)`/g)].map(([, name = '']) => [name, status] as const)
+    })
+    const real = Object.entries(unfinishedReasons).map(([name, { status }]) => [name, status] as const)
+    expect(Object.fromEntries(reasons)).toStrictEqual(Object.fromEntries(real))
+  })
+})
+
+describe('spec/README.md', () => {
+  it('names the rooms of src that have a folder of specs', () => {
+    const [, said = ''] = /^\| (.+) \| the room of `src`/m.exec(read('spec/README.md')) ?? []
+    const isRoom = (name: string) => existsSync(`${repository}src/${name}`) && !name.includes('.')
+    expect([...said.matchAll(/`([\w-]+)`/g)].map(([, name]) => name)).toStrictEqual(
+      readdirSync(`${repository}spec`).filter(isRoom).sort(),
+    )
   })
 })
 

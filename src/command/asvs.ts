@@ -53,7 +53,7 @@ const requirementLines = `
 6.5.3 | 2 | default | codes and seeds are random | \`totp\`, \`recoveryCodes\` | sign-in/factors.http.spec.ts
 6.5.4 | 2 | default | codes have 20 bits | \`emailSignIn\`, \`recoveryCodes\` | sign-in/mail.http.spec.ts
 6.5.5 | 2 | option | codes by mail live 10 minutes, those of an app 30 seconds | \`lifetime\`; \`window\` of \`totp\` | sign-in/factors.http.spec.ts
-6.5.6 | 3 | option | each factor can be revoked | \`remove\` of the store of passkeys | sign-in/passkeys.http.spec.ts
+6.5.6 | 3 | option | each factor can be revoked | \`remove\` of \`passkeys\` | sign-in/passkeys.http.spec.ts
 6.5.7 | 3 | other | biometrics are a second factor only | |
 6.5.8 | 3 | default | the clock is the server's | \`totp\` | sign-in/factors.http.spec.ts
 6.6.1 | 2 | default | codes by telephone are not the only way | there is none | sign-in/mail.http.spec.ts
@@ -65,7 +65,7 @@ const requirementLines = `
 6.8.1 | 2 | default | one provider cannot name the user of another | \`oidc\`: \`issuer\` and \`subject\` | sign-in/oidc.http.spec.ts
 6.8.2 | 2 | default | signatures of assertions are verified | \`oidc\` | sign-in/oidc-wrong.http.spec.ts
 6.8.3 | 2 | other | SAML assertions are used once | |
-6.8.4 | 2 | option | strength and age of a provider's sign-in are checked | \`acrValues\`, \`maxAge\` of \`oidc\` | sign-in/freshness.http.spec.ts
+6.8.4 | 2 | option | strength and age of a provider's sign-in are checked | \`acrValues\`, \`maxAge\` of \`oidc\` | sign-in/oidc-wrong.http.spec.ts
 7.1.1 | 2 | yours | lifetimes of sessions are documented | \`idle\`, \`absolute\` |
 7.1.2 | 2 | yours | how many sessions a user may have is documented | \`list\` |
 7.1.3 | 2 | yours | sessions across systems are documented | \`backChannelLogout\` |
@@ -111,7 +111,7 @@ const requirementLines = `
 10.2.2 | 2 | default | providers cannot be mixed up | \`oidc\` | sign-in/oidc-wrong.http.spec.ts
 10.2.3 | 3 | yours | only the scopes are asked for that are needed | \`scope\` |
 10.3.1 | 2 | default | access tokens are for this service | \`httpJwt\`, \`httpIntrospection\` | jwt/claims.law.spec.ts
-10.3.2 | 2 | option | the claims of a token decide | \`requireScopes\`, \`authorize\` | jwt/attacks.http.spec.ts
+10.3.2 | 2 | option | the claims of a token decide | \`requireScopes\`, \`authorize\` | core/scopesSaid.http.spec.ts
 10.3.3 | 2 | option | users are found by issuer and subject | \`httpJwt\` | jwt/httpJwt.unit.spec.ts
 10.3.4 | 2 | option | strength and age of a sign-in are checked | \`requireAuthentication\` | jwt/requireAuthentication.http.spec.ts
 10.3.5 | 3 | option | stolen tokens are of no use | \`dpop\` of \`httpJwt\` | jwt/dpop.http.spec.ts
