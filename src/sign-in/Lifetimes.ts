@@ -29,15 +29,29 @@ export interface LifetimeOptions<D> {
   readonly persistent?: boolean | ((done: D) => boolean | undefined) | undefined
 }
 
-const orHook =
-  (check: Check): Check =>
-  (where, value) =>
-    typeof value === 'function' ? checkHook(where, value, 1) : check(where, value)
+/** What a sign-in makes. */
+export interface SignInOptions<D> extends LifetimeOptions<D> {
+  /** Keys of the session before that the new one keeps, such as a basket. Default none. */
+  readonly keep?: ReadonlyArray<string> | undefined
+  /**
+   * A token carries the sign-in: the answer is `{ access_token, token_type, expires_in }` (200), and sets no cookie. Needs
+   * `sessions(app, { bearer })`, and `as: 'bearer'` where a ceremony begins. `passwordSignIn` has no page then: a GET is a 405. Default:
+   * the cookie.
+   */
+  readonly as?: 'bearer' | undefined
+}
 
-export const lifetimeChecks: Checks<LifetimeOptions<never>> = {
-  idle: is.maybe(orHook(is.duration)),
-  absolute: is.maybe(orHook(is.duration)),
-  persistent: is.maybe(orHook(is.flag)),
+const orHook = (check: Check): Check =>
+  is.maybe((where, value) => (typeof value === 'function' ? checkHook(where, value, 1) : check(where, value)))
+
+export const carried = is.maybe(is.oneOf('bearer'))
+
+export const signInChecks: Checks<SignInOptions<never>> = {
+  idle: orHook(is.duration),
+  absolute: orHook(is.duration),
+  persistent: orHook(is.flag),
+  keep: is.maybe(is.list),
+  as: carried,
 }
 
 /** What the options say about a sign-in. Throws a TypeError for a result that is no time. */

@@ -12,7 +12,7 @@ import type { Page } from '../sessions/Page.js'
 import { stampNow } from '../sessions/SessionRecords.js'
 import { contextOf, proofsIn, SignInRefused, unavailable, type WithRequest } from '../sessions/SignIn.js'
 import { BY_TOKEN, type Starting } from './ceremony.js'
-import { lifetimesFor, type Lifetimes } from './Lifetimes.js'
+import { carried, lifetimesFor, type Lifetimes } from './Lifetimes.js'
 import { intentsOf, isForSubject } from './Kind.js'
 import type { KindForm, Beginner, Display, Incoming, Intent, Sent } from './Kind.js'
 import { thrownFor } from './countFailures.js'
@@ -47,8 +47,6 @@ export interface BeginOptions<Ask> {
   /** A token carries the sign-in: `finish` must say so, too. The answer sets no cookie. Default: the cookie. */
   readonly as?: 'bearer' | undefined
 }
-
-export const carried = is.maybe(is.oneOf('bearer'))
 
 const beginChecks = {
   as: carried,

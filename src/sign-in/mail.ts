@@ -168,11 +168,15 @@ const linkTo = (
 
 // --- signing in
 
-/** A mail that signs in. */
-export interface SignInMail {
+/** A mail with a link. */
+export interface LinkMail {
   /** One address, as `normalizeEmail` writes it. */
   readonly address: string
   readonly link: string
+}
+
+/** A mail that signs in. */
+export interface SignInMail extends LinkMail {
   /** Eight digits. */
   readonly code: string
 }
@@ -253,12 +257,6 @@ export const emailSignIn = (
 }
 
 // --- resetting and verifying
-
-/** A mail with a link. */
-export interface LinkMail {
-  readonly address: string
-  readonly link: string
-}
 
 /** The account of a link. */
 export interface LinkAccount {

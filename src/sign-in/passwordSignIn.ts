@@ -15,11 +15,11 @@ import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { hash as hashed, needsRehash, verify } from '../passwords/passwords.js'
 import type { PageField } from '../sessions/Page.js'
 import { SignInRefused } from '../sessions/SignIn.js'
-import { answerShown, carried, checkKind, readable, respondSecond, sealFirst, stampOfUser } from './beginning.js'
+import { answerShown, checkKind, readable, respondSecond, sealFirst, stampOfUser } from './beginning.js'
 import type { SecondFactor } from './secondFactor.js'
 import { caught, thrownFor, usualLimiters } from './countFailures.js'
 import { localPath, type Incoming } from './Kind.js'
-import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
+import { lifetimesFor, signInChecks, type SignInOptions } from './Lifetimes.js'
 import * as pages from './pages.js'
 import { isRefused, returnToIn, usedIn, visitOf, type Visit } from './request.js'
 import { finishCeremony, respondToken, signInBy } from './signIn.js'
@@ -44,7 +44,7 @@ type Maybe<A> = A | null | undefined | false
 type Awaitable<A> = A | Promise<A>
 
 /** How a password signs in. */
-export interface PasswordSignInOptions<U extends object> extends LifetimeOptions<PasswordDone<U>> {
+export interface PasswordSignInOptions<U extends object> extends SignInOptions<PasswordDone<U>> {
   /** The account of a name, or nothing. It is asked once more when the password was right, because a reset may have changed it. */
   readonly accountOf: (name: string) => Awaitable<Maybe<PasswordAccount<U>>>
   /** The second factor: `secondFactor(...)`, for users who have set it up, or a function that returns that of a user. Default none. */
@@ -64,13 +64,6 @@ export interface PasswordSignInOptions<U extends object> extends LifetimeOptions
    * `remember` is that of the form with the password; after a second factor, `false`, and `body` is that of the code. If it writes a response, that is the answer. If it throws, the sign-in is undone.
    */
   readonly signedIn?: ((ctx: Context, done: PasswordDone<U>) => unknown) | undefined
-  /** Keys of the session before that the new one keeps, such as a basket. Default none. */
-  readonly keep?: ReadonlyArray<string> | undefined
-  /**
-   * A token carries the sign-in: JSON, `{ access_token, token_type, expires_in }` (200), and no cookie. Needs `sessions(app, { bearer })`.
-   * There is no page: a GET is a 405. Default: the cookie.
-   */
-  readonly as?: 'bearer' | undefined
   /** Other names of the fields, such as `{ username: 'email' }`. */
   readonly fields?: { readonly [Name in FormFieldName]?: string | undefined } | undefined
 }
@@ -99,10 +92,8 @@ const checks: Checks<PasswordSignInOptions<never>> = {
   limiter: is.unchecked,
   save: is.maybe(is.hook(2)),
   signedIn: is.maybe(is.hook(2)),
-  keep: is.maybe(is.list),
-  as: carried,
   fields: is.maybe(fieldNames),
-  ...lifetimeChecks,
+  ...signInChecks,
 }
 
 const MAX_NAME = 1024
@@ -185,17 +176,9 @@ const passwordHandler =
     }
   }
 
-interface FormSelf<U extends object> extends Pick<
-  PasswordSignInOptions<U>,
-  'accountOf' | 'factors' | 'save' | 'keep' | 'as' | 'signedIn'
-> {
-  readonly lifetimes: LifetimeOptions<PasswordDone<U>>
-  readonly count: ReturnType<typeof counting>
-  readonly named: Readonly<Record<FormFieldName, string>>
-  readonly fields: ReadonlyArray<PageField>
-}
+type FormSelf<U extends object> = ReturnType<typeof settingOf<U>>
 
-const settingOf = <U extends object>(given: PasswordSignInOptions<U>): FormSelf<U> => {
+const settingOf = <U extends object>(given: PasswordSignInOptions<U>) => {
   const { factors, limiter = usualLimiters(), idle, absolute, persistent } = given
   const named: Readonly<Record<FormFieldName, string>> = { ...usualNames, ...withoutUndefined({ ...given.fields }) }
   const taken = [...Object.values(named), ...(factors === undefined ? [] : ['handle', 'code'])]
@@ -209,7 +192,7 @@ const settingOf = <U extends object>(given: PasswordSignInOptions<U>): FormSelf<
     ...(hasChoice ? [{ name: named.remember, type: 'checkbox', autocomplete: 'off' } as const] : []),
   ]
   const count = counting(limiter, 'passwordSignIn')
-  return { ...given, lifetimes: { idle, absolute, persistent }, count, named, fields }
+  return bare({ ...given, count, named, fields })
 }
 
 const formNow = <U extends object>({ named, fields }: FormSelf<U>, ctx: Context, body: Incoming['body'] = {}) => {
@@ -277,10 +260,10 @@ const signInUser = async <U extends object>(
   { user, stamp }: ProvenUser<U>,
 ): Promise<void> => {
   const { ctx, as } = visit
-  const { named, lifetimes, keep = [] } = self
+  const { named, keep = [] } = self
   const { body } = incoming
   const done = { user, remember: isChosen(body[named.remember]), body }
-  const lasting = lifetimesFor('passwordSignIn', lifetimes, done)
+  const lasting = lifetimesFor('passwordSignIn', self, done)
   const proof = { method: 'password' }
   const returnTo = localPath(returnToIn(body, incoming.query, named.returnTo))
   const kind = await factorOf(self, visit, user)
@@ -344,8 +327,7 @@ const second = async <U extends object>(
             user ??= await userNamed(self, name ?? subject)
             return user !== undefined && visit.host.identify(user) === subject
           },
-          keep,
-          lifetimes: {},
+          options: bare({ keep }),
           signedIn: () => user && signedIn?.(ctx, { user, remember: false, body: incoming.body }),
         })
   if (failure === undefined) return

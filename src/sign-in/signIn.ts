@@ -14,9 +14,9 @@ import { grantHolder, grantIn, type GrantHolder } from '../sessions/grants.js'
 import { proofsIn, SignInRefused } from '../sessions/SignIn.js'
 import type { BearerSignIn, OwnLogInOptions, SignIn } from '../sessions/SignIn.js'
 import type { SessionHost } from '../sessions/SignInList.js'
-import { begunFactors, carried, checkKind, lastingIn, respondSecond, stampOfUser } from './beginning.js'
+import { begunFactors, checkKind, lastingIn, respondSecond, stampOfUser } from './beginning.js'
 import { randomId } from '../crypto/secrets.js'
-import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
+import { lifetimesFor, signInChecks, type SignInOptions } from './Lifetimes.js'
 import { BY_TOKEN, type Finished } from './ceremony.js'
 import { intentsOf, type AnyKind, type Incoming, type Intent, type Kind } from './Kind.js'
 import * as pages from './pages.js'
@@ -42,15 +42,7 @@ export type FinishHook<P extends ProofGiven> = (ctx: Context, done: Done<P>) => 
 export type FinishHooks<P extends ProofGiven> = { readonly [I in Intent]?: FinishHook<P> | undefined }
 
 /** How a ceremony ends, and how long the session lasts. A second factor takes the lifetimes over from the first one. */
-export interface FinishOptions<P extends ProofGiven = ProofGiven> extends LifetimeOptions<Done<P>> {
-  /** Keys of the session before that the new one keeps, such as a basket. Default none. */
-  readonly keep?: ReadonlyArray<string> | undefined
-  /**
-   * A token carries the sign-in, and the answer is `{ access_token, token_type, expires_in }` (200). Needs `sessions(app, { bearer })`, and
-   * `as: 'bearer'` where the ceremony begins. The answer sets no cookie. Default: the cookie.
-   */
-  readonly as?: 'bearer' | undefined
-}
+export type FinishOptions<P extends ProofGiven = ProofGiven> = SignInOptions<Done<P>>
 
 /**
  * Middleware that finishes a ceremony. It refuses what another site caused, opens the handle, uses it once, and checks the
@@ -103,11 +95,8 @@ const finishHandler = <Kept, Answer, P extends ProofGiven>(
   options: FinishOptions<P>,
 ): Middleware => {
   const hookOf = hooksOf(given, hook)
-  const { keep, as, ...lifetimes } = checkOptions<FinishOptions<P>>('finish(kind, hook, options)', options, {
-    keep: is.maybe(is.list),
-    as: carried,
-    ...lifetimeChecks,
-  })
+  const checked = checkOptions<FinishOptions<P>>('finish(kind, hook, options)', options, signInChecks)
+  const { as } = checked
   return async (ctx) => {
     const visit = visitOf('finish(kind)', ctx, as)
     const kind = usedIn(visit, given)
@@ -120,7 +109,7 @@ const finishHandler = <Kept, Answer, P extends ProofGiven>(
     }
     const incoming = await incomingOf(ctx, 'finish')
     revealPosted(visit, incoming, kind)
-    const failure = await finishCeremony(visit, kind, incoming, { hookOf, keep, lifetimes })
+    const failure = await finishCeremony(visit, kind, incoming, { hookOf, options: checked })
     if (failure !== undefined) return respondFailed(failure, incoming.body)
   }
 }
@@ -129,8 +118,7 @@ interface CeremonyEnding<P extends ProofGiven> {
   readonly hookOf: (intent: Intent) => FinishHook<P> | undefined
   /** Whether it is about the user who is meant. Otherwise it is a 400 `unknown`, and uses no answer up. */
   readonly isMeant?: (subject: string | undefined) => Promise<boolean>
-  readonly keep: ReadonlyArray<string> | undefined
-  readonly lifetimes: LifetimeOptions<Done<P>>
+  readonly options: FinishOptions<P>
   readonly signedIn?: () => unknown
 }
 
@@ -181,11 +169,11 @@ interface FinishRun<P extends ProofGiven> extends CeremonyEnding<P> {
 }
 
 const finishUp = async <P extends ProofGiven>(self: FinishRun<P>, finished: Finished<P>) => {
-  const { visit, kind, hookOf, lifetimes } = self
+  const { visit, kind, hookOf, options } = self
   const { ctx } = visit
   const { intent, proof } = finished
   const done = { ...finished, body: self.body }
-  const lasting = { ...finished.lasting, ...(intent === 'signIn' && lifetimesFor('finish', lifetimes, done)) }
+  const lasting = { ...finished.lasting, ...(intent === 'signIn' && lifetimesFor('finish', options, done)) }
   lastingIn.set(ctx, lasting)
   const answer = await fromAnswer(hookOf(intent)?.(ctx, done))
   if (E.isRight(answer)) return acceptUser(self, finished, lasting, answer.right)
@@ -203,7 +191,7 @@ const acceptUser = async <P extends ProofGiven>(
   lasting: Pick<OwnLogInOptions, 'idle' | 'absolute'>,
   user: unknown,
 ) => {
-  const { visit, kind, here, keep = [], signedIn } = self
+  const { visit, kind, here, options, signedIn } = self
   const { ctx, as, session, host } = visit
   const { intent, subject: about, id, proof, before, stamp } = finished
   const isSaid = intent === 'stepUp' && user === true
@@ -213,7 +201,7 @@ const acceptUser = async <P extends ProofGiven>(
   // what the hook gave, if it signed the user in itself
   const given = { ...lasting, ...session.lasting }
   const grant = host.grants.size === 0 ? undefined : randomId(16)
-  const further: OwnLogInOptions = { keep, ...given, proof, before, stamp, grant }
+  const further: OwnLogInOptions = { keep: options.keep ?? [], ...given, proof, before, stamp, grant }
   if (intent === 'signIn') self.made = await signInBy(visit, user, further)
   else if (intent === 'stepUp') await session.signing?.addProof(ctx, proof)
   if (intent === 'signIn' && who !== undefined) {

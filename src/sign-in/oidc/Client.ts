@@ -38,7 +38,13 @@ export interface Client {
   readonly authentication?: ClientAuthentication | undefined
 }
 
-const methods = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
+// What each method authenticates with
+const methods: Readonly<Record<ClientAuthentication, 'secret' | 'key' | undefined>> = {
+  client_secret_basic: 'secret',
+  client_secret_post: 'secret',
+  private_key_jwt: 'key',
+  none: undefined,
+}
 
 const clientChecks: Checks<Client> = {
   id: is.nonEmpty,
@@ -46,35 +52,31 @@ const clientChecks: Checks<Client> = {
     if (typeof value !== 'function') is.nonEmpty(where, value)
   }),
   key: is.maybe((where, value) => {
-    const key: unknown =
-      typeof value === 'object' && value !== null && 'key' in value && value.key !== undefined ? value.key : value
-    const isPrivate = typeof key === 'object' && key !== null && 'type' in key && key.type === 'private'
-    if (!isPrivate || !('usages' in key)) {
+    const key: unknown = is.isRecord(value) && 'key' in value && value.key !== undefined ? value.key : value
+    if (!is.isRecord(key) || !('usages' in key) || !('type' in key) || key.type !== 'private') {
       throw new TypeError(
         `${where} must be a private CryptoKey, or { key, kid }, not ${typeName(value)}; importPKCS8 of jose makes one`,
       )
     }
   }),
-  authentication: is.maybe(is.oneOf(...methods)),
+  authentication: is.maybe(is.oneOf(...Object.keys(methods))),
 }
 
 /** Checks a client, and says how it authenticates. Throws a TypeError for one that cannot. */
 export const registeredClient = (where: string, given: unknown) => {
   // Safe: `checkOptions` refuses anything but an object with these members
-  const { id, secret, key, authentication } = checkOptions(where, given as Client, clientChecks)
+  const client = checkOptions(where, given as Client, clientChecks)
+  const { id, secret, key } = client
   if (secret !== undefined && key !== undefined) {
     throw new TypeError(`${where} has a secret and a key; a client authenticates with one of them`)
   }
-  const method =
-    authentication ?? (secret !== undefined ? 'client_secret_basic' : key !== undefined ? 'private_key_jwt' : 'none')
-  const isSecret = method === 'client_secret_basic' || method === 'client_secret_post'
-  if (isSecret !== (secret !== undefined)) {
-    throw new TypeError(
-      `${where}: ${method} ${isSecret ? 'needs a secret' : 'uses no secret; leave the secret or the method out'}`,
-    )
-  }
-  if ((method === 'private_key_jwt') !== (key !== undefined)) {
-    throw new TypeError(`${where}: ${method} ${key === undefined ? 'needs a key' : 'uses no key'}`)
+  const usual = secret !== undefined ? 'client_secret_basic' : key !== undefined ? 'private_key_jwt' : 'none'
+  const { authentication: method = usual } = client
+  for (const name of ['secret', 'key'] as const) {
+    if (methods[method] === name && client[name] === undefined)
+      throw new TypeError(`${where}: ${method} needs a ${name}`)
+    if (methods[method] !== name && client[name] !== undefined)
+      throw new TypeError(`${where}: ${method} uses no ${name}; leave the ${name} or the method out`)
   }
   return { id, secret, isPublic: method === 'none', auth: () => clientAuthOf(method, secret, key) }
 }
@@ -197,7 +199,7 @@ export interface ExpectedAnswer {
   readonly acr?: ReadonlyArray<string> | undefined
 }
 
-/** What a sign-in asks, as the parameters of an authorization request, and what its answer is checked against. */
+/** The parameters of an authorization request, and what its answer is checked against. */
 export const authorizationQuestions = ({ prompt, loginHint, maxAge, acrValues }: Asking) => {
   const seconds = maxAge === undefined ? undefined : Math.floor(maxAge / 1000)
   const asked = { prompt, login_hint: loginHint, max_age: seconds?.toString(), acr_values: acrValues?.join(' ') }
@@ -205,7 +207,7 @@ export const authorizationQuestions = ({ prompt, loginHint, maxAge, acrValues }:
   return { parameters: withoutUndefined(asked), expected }
 }
 
-/** The parameters that belong to the protocol. The security of a sign-in depends on them. */
+// The security of a sign-in depends on them
 const protocolParameters: ReadonlySet<string> = new Set([
   ...['client_id', 'redirect_uri', 'response_type', 'response_mode', 'scope', 'display', 'state', 'nonce'],
   ...['code_challenge', 'code_challenge_method', 'request', 'request_uri', 'registration'],
@@ -232,7 +234,7 @@ export const providerChecks: Checks<ProviderOptions> = {
   lifetime: is.maybe(is.positive),
 }
 
-/** How long a sign-in may take, in milliseconds. */
+/** So many milliseconds a sign-in may take. */
 export const SIGN_IN_MS = 15 * 60_000
 
 // --- what a browser brings back

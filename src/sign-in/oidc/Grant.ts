@@ -6,8 +6,7 @@
  * is written before its access token is used, by `update` with the text that was read. It knows no Koa and no provider.
  */
 import { UnavailableError } from '../../core/Result.js'
-import { ownField } from '../../core/data.js'
-import { withoutUndefined } from '../../core/options.js'
+import { bare, withoutUndefined } from '../../core/options.js'
 import { derivedFrom } from '../../crypto/appKeys.js'
 import { decrypt, encrypt, randomId } from '../../crypto/secrets.js'
 import type { Store } from '../../stores/Store.js'
@@ -22,9 +21,6 @@ export interface Tokens {
   readonly subject?: string | undefined
 }
 
-/** Asks the provider for the successors of tokens. Throws `GrantEnded` for `invalid_grant`; whatever else it throws is an outage. */
-type Refresh = (tokens: Tokens, place: GrantPlace) => Promise<Tokens>
-
 /** The provider ended the grant, or there is none. */
 export class GrantEnded extends Error {
   override readonly name = 'GrantEnded'
@@ -37,42 +33,34 @@ export interface GrantPlace {
   readonly user: string
 }
 
-interface Clock {
-  /** Milliseconds since 1970. */
-  readonly now: () => number
-  readonly pause: (ms: number) => Promise<void>
-}
-
 export interface Grants {
   readonly store: Store
   readonly keys: () => unknown
-  readonly refresh: Refresh
-  readonly clock: Clock
+  /** Asks the provider for the successors of tokens. Throws `GrantEnded` for `invalid_grant`; whatever else it throws is an outage. */
+  readonly refresh: (tokens: Tokens, place: GrantPlace) => Promise<Tokens>
+  readonly clock: typeof systemClock
   /** The refreshes of this process that are under way, by key. */
   readonly flights: Map<string, Promise<Tokens>>
   /** Successors that this process got, and that the store has not taken yet, by key. */
   readonly unwritten: Set<string>
 }
 
-/** The clock of this process. It holds no process that could end. */
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+/** The clock of this process, in milliseconds since 1970. */
+export const systemClock = {
+  now: (): number => Date.now(),
+  pause: (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms)),
 }
 
-/** An access token that is handed out is good for at least so many milliseconds. */
+// All times are in milliseconds
+/** An access token that is handed out is good for at least so long. */
 export const SPARE = 10_000
-
-/** How long a process that refreshes, or that died meanwhile, holds the others off, in milliseconds. */
+/** So long a process that refreshes, or that died meanwhile, holds the others off. */
 const LOCK = 10_000
-
-/** How often a process looks whether another one has refreshed, in milliseconds. */
+/** So often a process looks whether another one has refreshed. */
 const POLL = 25
-
-/** How long a provider that failed is not asked again, in milliseconds. */
+/** So long a provider that failed is not asked again. */
 const FAILED_FOR = 1000
-
-/** For how many pauses a successor that cannot be written is tried again. */
+/** For so many pauses a successor that cannot be written is tried again. */
 const WRITES = 20
 
 const purpose = 'koa-with-auth upstream'
@@ -85,33 +73,18 @@ const sealedText = (self: Grants, { key }: GrantPlace, tokens: Tokens): string =
   return encrypt(first, JSON.stringify(tokens), key).toString('base64url')
 }
 
-const isMaybe = (u: unknown, type: 'string' | 'number'): boolean => u === undefined || typeof u === type
-
-const isTokens = (u: unknown): u is Tokens =>
-  typeof u === 'object' &&
-  u !== null &&
-  typeof ownField(u, 'access') === 'string' &&
-  isMaybe(ownField(u, 'until'), 'number') &&
-  ['refresh', 'scope', 'subject'].every((name) => isMaybe(ownField(u, name), 'string'))
-
 // `undefined` for the text of another application, of keys that were rotated out, and for garbage
 const tokensIn = (self: Grants, { key }: Pick<GrantPlace, 'key'>, text: string): Tokens | undefined => {
   const raw = Buffer.from(text, 'base64url')
   for (const derived of derivedFrom(self.keys(), purpose)) {
     const content = decrypt(derived, raw, key)
-    if (content === undefined) continue
-    const tokens: unknown = JSON.parse(content.toString())
-    return isTokens(tokens) ? tokens : undefined
+    // Safe: only `sealedText` has the key
+    if (content !== undefined) return bare(JSON.parse(content.toString()) as Tokens)
   }
   return undefined
 }
 
-interface KeptGrant {
-  readonly text: string
-  readonly tokens: Tokens
-}
-
-const keptIn = (self: Grants, place: GrantPlace, text: string | undefined): KeptGrant => {
+const keptIn = (self: Grants, place: GrantPlace, text: string | undefined) => {
   const tokens = text === undefined ? undefined : tokensIn(self, place, text)
   if (text === undefined || tokens === undefined) throw new GrantEnded('there is no grant')
   return { text, tokens }
@@ -159,7 +132,7 @@ export const tokensAfter = async (self: Grants, place: GrantPlace, refused: stri
   return tokens.access === refused ? inFlight(self, place, text) : tokens
 }
 
-const read = async (self: Grants, place: GrantPlace): Promise<KeptGrant> => {
+const read = async (self: Grants, place: GrantPlace) => {
   const [text] = await self.store.get([place.key])
   return keptIn(self, place, text)
 }
@@ -210,7 +183,8 @@ const locked = async (self: Grants, place: GrantPlace, before: string, mine: str
     isOutage = !(error instanceof GrantEnded)
     // not what another sign-in of the user has kept meanwhile
     if (!isOutage && !(await endGrant(self, place.key, before))) return (await read(self, place)).tokens
-    throw isOutage && !(error instanceof UnavailableError) ? noRefresh(error) : error
+    if (!isOutage || error instanceof UnavailableError) throw error
+    throw new UnavailableError('the provider did not refresh', { cause: error })
   } finally {
     // in an outage of the store, its clock ends the lock
     const [leaves, lifetime] = isOutage ? [FAILED, FAILED_FOR] : [mine, 1]
@@ -218,14 +192,12 @@ const locked = async (self: Grants, place: GrantPlace, before: string, mine: str
   }
 }
 
-const noRefresh = (cause: unknown): UnavailableError => new UnavailableError('the provider did not refresh', { cause })
-
 // --- the successor is written before it is used
 
 const succeeded = async (
   self: Grants,
   place: GrantPlace,
-  { text: was, tokens }: KeptGrant,
+  { text: was, tokens }: ReturnType<typeof keptIn>,
   next: Tokens,
 ): Promise<Tokens> => {
   // a provider that does not rotate, or that names no scope, leaves them as they were (RFC 6749 §6)

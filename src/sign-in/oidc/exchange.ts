@@ -4,7 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { ownField } from '../../core/data.js'
 import * as is from '../../core/checks.js'
 import { fromNow, memory, type Memory } from '../../core/memory.js'
-import { checkOptions, declareFactory, isScope, type Checks } from '../../core/options.js'
+import { checkOptions, declareFactory, isScope, withoutUndefined, type Checks } from '../../core/options.js'
 import { UnavailableError } from '../../core/Result.js'
 import { digest } from '../../crypto/secrets.js'
 import { checkAddress, checkUrl } from '../../jwt/fetching.js'
@@ -58,10 +58,8 @@ const checks: Checks<ExchangeOptions> = {
 }
 
 const TIMEOUT = 5000
-
 const MAX_TOKENS = 1000
-
-/** How long a token is kept whose end the provider did not say, in milliseconds. */
+// So many milliseconds a token is kept whose end the provider did not say
 const UNSAID = 60_000
 
 const where = 'exchange(options)'
@@ -100,8 +98,12 @@ interface Exchanging {
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
-const exchanged = async (self: Exchanging, subject: string, ends: number, key: string): Promise<string> => {
-  const parameters = { ...self.asked, subject_token: subject, subject_token_type: ACCESS_TOKEN }
+type AcceptedToken = NonNullable<ReturnType<typeof acceptedTokenOf>>
+
+const exchanged = async (self: Exchanging, { token, claims }: AcceptedToken, key: string): Promise<string> => {
+  const exp = ownField(claims(), 'exp')
+  const ends = typeof exp === 'number' ? exp * 1000 : Infinity
+  const parameters = { ...self.asked, subject_token: token, subject_token_type: ACCESS_TOKEN }
   const tokens: Tokens = await askedForTokens(self.client, (configuration) =>
     openidClient().genericGrantRequest(configuration, TOKEN_EXCHANGE, parameters),
   )
@@ -118,15 +120,10 @@ const tokenFor = async (self: Exchanging, given: WithRequest): Promise<string> =
       'token(ctx) of exchange: put the operation behind httpJwt or httpIntrospection, whose token is exchanged',
     )
   }
-  const exp = ownField(accepted.claims(), 'exp')
   const key = digest(accepted.token)
   const kept = self.kept.get(key)
   if (kept !== undefined) return kept
-  const underWay =
-    self.flights.get(key) ??
-    exchanged(self, accepted.token, typeof exp === 'number' ? exp * 1000 : Infinity, key).finally(() =>
-      self.flights.delete(key),
-    )
+  const underWay = self.flights.get(key) ?? exchanged(self, accepted, key).finally(() => self.flights.delete(key))
   self.flights.set(key, underWay)
   return underWay.catch((error: unknown) => {
     if (error instanceof GrantEnded) throw new UpstreamGone('the provider does not exchange the token of this caller')
@@ -161,12 +158,12 @@ export const exchange = (options: ExchangeOptions): TokenExchange => {
   }
   const self: Exchanging = {
     client,
-    asked: {
+    asked: withoutUndefined({
       requested_token_type: ACCESS_TOKEN,
-      ...(audience !== undefined && { audience }),
-      ...(resource !== undefined && { resource }),
-      ...(scope !== undefined && scope.length > 0 && { scope: scope.join(' ') }),
-    },
+      audience,
+      resource,
+      scope: scope?.join(' ') || undefined,
+    }),
     kept: memory({ size: MAX_TOKENS, maxAge: Infinity, dropsFirst: 'least recently used' }),
     flights: new Map(),
   }

@@ -7,17 +7,9 @@ import type { Configuration, TokenEndpointResponse } from 'openid-client' with {
 import * as is from '../../core/checks.js'
 import { checkOptions, declareFactory, token, typeName, type Checks } from '../../core/options.js'
 import { checkAddress, checkUrl, Outage, beforeAbort } from '../../jwt/fetching.js'
-import type { Kind } from '../Kind.js'
-import {
-  registeredClient,
-  configurationOf,
-  HookRaised,
-  SIGN_IN_MS,
-  providerChecks,
-  readResponse,
-  Rejected,
-} from './Client.js'
-import type { AuthorizationResponse, ProviderOptions, Registered } from './Client.js'
+import type { Ceremony, Kind } from '../Kind.js'
+import { configurationOf, HookRaised, providerChecks, readResponse, registeredClient } from './Client.js'
+import { Rejected, SIGN_IN_MS, type AuthorizationResponse, type ProviderOptions } from './Client.js'
 import { openidClientLoaded } from './openidClient.js'
 import { withAnswer, rejected } from './ProviderAnswer.js'
 import { plainly } from './ProviderRequest.js'
@@ -103,54 +95,50 @@ const MAX_SUBJECT = 255
  * })
  */
 export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
+  const self = serverFrom(options)
+  const { name, callback, lifetime = SIGN_IN_MS } = self.given
+  const kind: OAuth2Kind = {
+    name: `oauth2:${name} ${callback}`,
+    lifetime,
+    leadsAgain: true,
+    intents: ['signIn', 'link'],
+    begin: (_incoming, ceremony) => beginOAuth2(self, ceremony),
+    read: readResponse,
+    check: (_kept, answer, ceremony) => checkOAuth2Answer(self, answer, ceremony),
+  }
+  const configured = () => Promise.resolve(E.right(self.configuration()))
+  tokenClients.set(kind, { issuer: self.issuer, configured, scopes: self.scopes })
+  return kind
+}
+
+const serverFrom = (options: OAuth2Options) => {
   const given = checkOptions('oauth2', options, checks)
-  const { name, issuer, callback, scope = [], lifetime = SIGN_IN_MS } = given
   const client = registeredClient('oauth2({ client })', given.client)
   if (given.pkce === false && client.isPublic) {
     throw new TypeError(
       'oauth2({ pkce: false }) needs a client with a secret or a key; without PKCE, only these protect the code',
     )
   }
-  const self: OAuth2 = { given, client, scopes: new Set(scope), authority: new URL(given.authorize).origin }
-  const kind: OAuth2Kind = {
-    name: `oauth2:${name} ${callback}`,
-    lifetime,
-    leadsAgain: true,
-    intents: ['signIn', 'link'],
-    begin: (_incoming, { origin, secret }) => beginOAuth2(self, origin, secret),
-    read: readResponse,
-    check: (_kept, answer, { origin, secret }) => checkOAuth2Answer(self, answer, origin, secret),
-  }
-  const configured = () => Promise.resolve(E.right(configurationFor(self)))
-  tokenClients.set(kind, { issuer: issuer ?? name, configured, scopes: self.scopes })
-  return kind
-}
-
-interface OAuth2 {
-  readonly given: OAuth2Options
-  readonly client: Registered
-  readonly scopes: Set<string>
-  readonly authority: string
-  /** Made at first use. */
-  configuration?: Configuration
-}
-
-const configurationFor = (self: OAuth2): Configuration => {
-  const { issuer, authorize, token, timeout = TIMEOUT } = self.given
+  const { name, issuer, authorize, token: endpoint, scope, timeout = TIMEOUT } = given
+  const authority = new URL(authorize).origin
   const server = {
     // openid-client takes no server without an issuer
-    issuer: issuer ?? self.authority,
+    issuer: issuer ?? authority,
     authorization_endpoint: authorize,
-    token_endpoint: token,
+    token_endpoint: endpoint,
     ...(issuer !== undefined && { authorization_response_iss_parameter_supported: true }),
   }
-  const isInsecure = [authorize, token].some((url) => url.startsWith('http:'))
-  const settings = { timeout, clockTolerance: 0, isInsecure }
-  return (self.configuration ??= configurationOf(server, self.client, settings, plainly))
+  const isInsecure = [authorize, endpoint].some((url) => url.startsWith('http:'))
+  let made: Configuration | undefined
+  // at first use, when openid-client is loaded
+  const configuration = () =>
+    (made ??= configurationOf(server, client, { timeout, clockTolerance: 0, isInsecure }, plainly))
+  return { given, issuer: issuer ?? name, authority, scopes: new Set(scope), timeout, configuration }
 }
 
-const beginOAuth2 = async (self: OAuth2, origin: string, secret: (purpose: string) => string) => {
-  const { given, scopes } = self
+type OAuth2 = ReturnType<typeof serverFrom>
+
+const beginOAuth2 = async ({ given, scopes, configuration }: OAuth2, { origin, secret }: Ceremony) => {
   const openid = await openidClientLoaded()
   const sent = {
     ...given.parameters,
@@ -163,32 +151,28 @@ const beginOAuth2 = async (self: OAuth2, origin: string, secret: (purpose: strin
   }
   return E.right({
     kept: null,
-    send: (state: string) => ({
-      redirect: openid.buildAuthorizationUrl(configurationFor(self), { ...sent, state }).href,
-    }),
+    send: (state: string) => ({ redirect: openid.buildAuthorizationUrl(configuration(), { ...sent, state }).href }),
   })
 }
 
 const checkOAuth2Answer = async (
-  self: OAuth2,
+  { given, issuer, authority, timeout, configuration }: OAuth2,
   { parameters, state }: AuthorizationResponse,
-  origin: string,
-  secret: (purpose: string) => string,
+  { origin, secret }: Ceremony,
 ) => {
-  const { name, issuer, callback, subject, pkce, timeout = TIMEOUT } = self.given
   try {
-    const url = new URL(`${origin}${callback}?${parameters}`)
-    if (issuer === undefined) checkIssuer(url, self.authority)
+    const url = new URL(`${origin}${given.callback}?${parameters}`)
+    if (given.issuer === undefined) checkIssuer(url, authority)
     const openid = await openidClientLoaded()
-    const tokens = await openid.authorizationCodeGrant(configurationFor(self), url, {
-      ...(pkce !== false && { pkceCodeVerifier: secret('pkce') }),
+    const tokens = await openid.authorizationCodeGrant(configuration(), url, {
+      ...(given.pkce !== false && { pkceCodeVerifier: secret('pkce') }),
       expectedState: state,
     })
-    const found = await askSubject(subject, tokens, timeout)
-    const proof: OAuth2Proof = { method: 'oauth2', at: Date.now(), issuer: issuer ?? name, subject: found }
+    const subject = await askSubject(given.subject, tokens, timeout)
+    const proof: OAuth2Proof = { method: 'oauth2', at: Date.now(), issuer, subject }
     return E.right(withAnswer(proof, { claims: undefined, userinfo: undefined, tokens }))
   } catch (error) {
-    return rejected(issuer ?? name, error, 'code')
+    return rejected(issuer, error, 'code')
   }
 }
 

@@ -1,6 +1,6 @@
 /** `oidc`: signing in with an OpenID provider, as a kind of ceremony. openid-client checks what the protocol demands. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Configuration, UserInfoResponse } from 'openid-client' with { 'resolution-mode': 'import' }
+import type { Configuration } from 'openid-client' with { 'resolution-mode': 'import' }
 import * as is from '../../core/checks.js'
 import { checkOptions, declareFactory, type Checks } from '../../core/options.js'
 import { keyPolicyOf, type KeyOptions } from '../../jwt/keySet.js'
@@ -72,21 +72,32 @@ const checks: Checks<OidcOptions> = {
 
 const CLOCK_TOLERANCE = 30_000
 
-const parties = new WeakMap<object, RelyingParty>()
+/** What `oidc`, `rpLogout` and `backChannelLogout` need of a provider. */
+export type RelyingParty = ReturnType<typeof partyFrom>
 
-/** What `rpLogout` and `backChannelLogout` need of a provider. */
-export interface RelyingParty {
-  readonly provider: ReturnType<typeof remoteProvider>
-  readonly issuer: string
-  readonly clientId: string
-  readonly clockTolerance: number
-}
+const parties = new WeakMap<object, RelyingParty>()
 
 /** The provider of a kind. Throws a TypeError for a kind that `oidc` did not make. */
 export const relyingPartyOf = (where: string, kind: unknown): RelyingParty => {
   const party = typeof kind === 'object' && kind !== null ? parties.get(kind) : undefined
   if (party === undefined) throw new TypeError(`${where} takes what oidc(...) returns`)
   return party
+}
+
+const partyFrom = (options: OidcOptions) => {
+  const given = checkOptions('oidc', options, checks)
+  const { issuer, scope = ['openid'], discovery, metadata, idTokenAlgorithm: algorithm } = given
+  // times of tokens are in seconds
+  const clockTolerance = (given.clockTolerance ?? CLOCK_TOLERANCE) / 1000
+  if (!scope.includes('openid')) {
+    throw new TypeError("oidc({ scope }) must include 'openid'; without it there is no ID token, see oauth2")
+  }
+  const client = registeredClient('oidc({ client })', given.client)
+  checkSources(given, client)
+  const policy = keyPolicyOf('oidc({ keys })', given.keys)
+  const provider = remoteProvider({ issuer, client, policy, clockTolerance, discovery, metadata, algorithm })
+  const isPosted = given.responseMode === 'form_post'
+  return { given, issuer, client, provider, scopes: new Set(scope), isPosted, clockTolerance }
 }
 
 /**
@@ -108,26 +119,13 @@ export const relyingPartyOf = (where: string, kind: unknown): RelyingParty => {
  * assert.strictEqual(google.issuer, 'https://accounts.google.com')
  */
 export const oidc = (options: OidcOptions): OidcKind => {
-  const given = checkOptions('oidc', options, checks)
-  const { issuer, callback, scope = ['openid'], responseMode = 'query', lifetime = SIGN_IN_MS } = given
-  // times of tokens are in seconds
-  const clockTolerance = (given.clockTolerance ?? CLOCK_TOLERANCE) / 1000
-  if (!scope.includes('openid')) {
-    throw new TypeError("oidc({ scope }) must include 'openid'; without it there is no ID token, see oauth2")
-  }
-  const client = registeredClient('oidc({ client })', given.client)
-  checkSources(given, client)
-  const { discovery, metadata, idTokenAlgorithm: algorithm } = given
-  const policy = keyPolicyOf('oidc({ keys })', given.keys)
-  const provider = remoteProvider({ issuer, client, policy, clockTolerance, discovery, metadata, algorithm })
-  const scopes = new Set(scope)
-
-  const self: Oidc = { given, client, provider, scopes, isPosted: responseMode === 'form_post', clockTolerance }
+  const self = partyFrom(options)
+  const { given, issuer, provider, scopes } = self
   const kind: OidcKind = {
-    name: `oidc:${issuer} ${callback}`,
+    name: `oidc:${issuer} ${given.callback}`,
     part: 'oidc',
     issuer,
-    lifetime,
+    lifetime: given.lifetime ?? SIGN_IN_MS,
     leadsAgain: true,
     ...(self.isPosted && { posted: responseFields, concealed: ['user'] }),
     ready: provider.ready,
@@ -136,21 +134,12 @@ export const oidc = (options: OidcOptions): OidcKind => {
     check: (expected, answer, ceremony) => checkOidcAnswer(self, expected, answer, ceremony),
   }
   tokenClients.set(kind, { issuer, configured: provider.verifying, scopes })
-  parties.set(kind, { provider, issuer, clientId: client.id, clockTolerance })
+  parties.set(kind, self)
   return kind
 }
 
-interface Oidc {
-  readonly given: OidcOptions
-  readonly client: Registered
-  readonly provider: RelyingParty['provider']
-  readonly scopes: Set<string>
-  readonly isPosted: boolean
-  readonly clockTolerance: number
-}
-
 const beginOidc = async (
-  { given, provider, scopes, isPosted }: Oidc,
+  { given, provider, scopes, isPosted }: RelyingParty,
   { origin, secret, intent, display }: Parameters<OidcKind['begin']>[1],
   ask: Asking = {},
 ) => {
@@ -194,7 +183,7 @@ const authorizationUrl = async (
 }
 
 const checkOidcAnswer = async (
-  { given, client, provider, clockTolerance }: Oidc,
+  { given, client, provider, clockTolerance }: RelyingParty,
   expected: ExpectedAnswer,
   { parameters, state, user }: AuthorizationResponse,
   { origin, secret }: Parameters<OidcKind['check']>[2],
@@ -220,10 +209,9 @@ const checkOidcAnswer = async (
     const proof = proofIn(claims!, tokens, { ...expected, issuer: named, clientId: client.id }, clockTolerance)
     if (iss !== null && iss !== proof.issuer) throw new Rejected('iss')
     step = 'userinfo'
-    const userinfo: UserInfoResponse | undefined =
-      given.userinfo === true
-        ? await openid.fetchUserInfo(configured.right, tokens.access_token, proof.subject)
-        : undefined
+    const userinfo = given.userinfo
+      ? await openid.fetchUserInfo(configured.right, tokens.access_token, proof.subject)
+      : undefined
     return E.right(withAnswer(proof, { claims, userinfo, tokens, unsigned: unsignedIn(user) }))
   } catch (error) {
     return rejected(given.issuer, error, step)
@@ -237,16 +225,15 @@ const checkSources = (
   { discovery, metadata, idTokenAlgorithm: algorithm }: Pick<OidcOptions, 'idTokenAlgorithm' | keyof ProviderPlace>,
   { secret }: Registered,
 ): void => {
+  const refuse = (problem: string): never => {
+    throw new TypeError(`oidc(${problem}`)
+  }
   if (discovery !== undefined && metadata !== undefined)
-    throw new TypeError(
-      'oidc({ discovery, metadata }): write discovery or metadata; with metadata nothing is discovered',
-    )
+    refuse('{ discovery, metadata }): write discovery or metadata; with metadata nothing is discovered')
   if (metadata !== undefined && metadata.jwks_uri === undefined && algorithm !== 'HS256')
-    throw new TypeError('oidc({ metadata }) needs jwks_uri, the address of the keys')
+    refuse('{ metadata }) needs jwks_uri, the address of the keys')
   if (algorithm !== 'HS256') return
   if (typeof secret !== 'string')
-    throw new TypeError(
-      "oidc({ idTokenAlgorithm: 'HS256' }) needs client: { secret }, a string, which signs the ID tokens",
-    )
+    return refuse("{ idTokenAlgorithm: 'HS256' }) needs client: { secret }, a string, which signs the ID tokens")
   checkSecret('oidc({ client: { secret } })', Buffer.from(secret), [algorithm])
 }

@@ -181,7 +181,7 @@ export const backChannelLogout = (kind: OidcKind, options: BackChannelLogoutOpti
     const token = await logoutTokenIn(sent, party)
     if (E.isLeft(token)) return token.left._tag === 'invalid' ? refuseLogout(ctx) : respondUnfinished(ctx, token.left)
     const { jti, ...identity } = token.right
-    const id = JSON.stringify(['backChannelLogout', party.clientId, identity.issuer, jti])
+    const id = JSON.stringify(['backChannelLogout', party.client.id, identity.issuer, jti])
     const { use, release } = idsIn(host.store, host.name)
     try {
       if (!(await use(id, WORKING))) return refuseLogout(ctx)
@@ -228,7 +228,7 @@ const wrongLogout = E.left(AuthErrors.invalid)
 /** Verifies a token with the provider's keys, and reads it. `invalid` for one that is wrong. Never rejects. */
 const logoutTokenIn = async (
   token: string,
-  { provider, clientId, clockTolerance }: RelyingParty,
+  { provider, client, clockTolerance }: RelyingParty,
 ): Promise<Result<LogoutToken>> => {
   const compact = token.length > MAX_TOKEN ? undefined : readCompact(token)
   if (compact === undefined) return wrongLogout
@@ -240,7 +240,7 @@ const logoutTokenIn = async (
   const times = { clockTolerance, maxTokenAge: MAX_LOGOUT_AGE }
   const { alg, kid } = header
   // before the signature: the token of another issuer or client costs no work
-  const isRead = isGoodLogout(claims, { issuer, clientId }, times, Date.now() / 1000)
+  const isRead = isGoodLogout(claims, { issuer, clientId: client.id }, times, Date.now() / 1000)
   // what a provider sent may be of any type
   if (!isRead || !Array.isArray(supported) || !supported.some((one) => one === alg)) return wrongLogout
   const keys = await provider.keysWith(typeof kid === 'string' ? kid : undefined)
