@@ -107,12 +107,6 @@ const isChosen = (u: unknown): boolean =>
 
 const wrongPassword: Result<never> = E.left(AuthErrors.unfinished('wrong'))
 
-/** A user whose password was right, and the revocation stamp of that time. */
-interface ProvenUser<U> {
-  readonly user: U
-  readonly stamp: string
-}
-
 /**
  * Middleware for the POST of a password form, behind `withAuth(null)`. It reads `{ username, password, remember?, returnTo? }`, JSON or
  * a form. A user without a second factor is signed in: 204, or 303 to `returnTo` for a browser. Otherwise the answer is
@@ -202,17 +196,20 @@ const formNow = <U extends object>({ named, fields }: FormSelf<U>, ctx: Context,
 
 // --- the password
 
+// Throws what `accountOf` throws, and `SignInRefused` for an outage
 const accountFor = async <U extends object>(
   { accountOf }: FormSelf<U>,
   name: string,
-): Promise<Result<PasswordAccount<U> | undefined>> => {
-  if (!canBeName(name)) return E.right(undefined)
+): Promise<PasswordAccount<U> | undefined> => {
+  if (!canBeName(name)) return undefined
   const answer = await fromAnswer(accountOf(name))
-  if (E.isLeft(answer)) return answer.left._tag === 'invalid' ? E.right(undefined) : answer
+  if (E.isLeft(answer)) {
+    if (answer.left._tag === 'invalid') return undefined
+    throw thrownFor(answer.left)
+  }
   // Safe: what is no account is refused
-  const account = answer.right as Partial<PasswordAccount<U>>
-  if (typeof account.user === 'object' && account.user !== null)
-    return E.right({ user: account.user, hash: account.hash })
+  const { user, hash } = answer.right as Partial<PasswordAccount<U>>
+  if (typeof user === 'object' && user !== null) return { user, hash }
   throw new TypeError('passwordSignIn({ accountOf }) must return { user, hash }, or nothing')
 }
 
@@ -222,42 +219,40 @@ const renew = async <U extends object>(
   { hash }: PasswordAccount<U>,
   password: string,
 ): Promise<void> => {
-  const { save } = self
-  if (save === undefined || typeof hash !== 'string' || !needsRehash(hash)) return
+  if (self.save === undefined || typeof hash !== 'string' || !needsRehash(hash)) return
   try {
     const made = await hashed(password)
     // a reset that came meanwhile must not be undone
     const now = await accountFor(self, name)
-    if (E.isRight(now) && now.right?.hash === hash) await save(now.right.user, made)
+    if (now?.hash === hash) await self.save(now.user, made)
   } catch (error) {
     process.emitWarning(`passwordSignIn: save failed: ${errorInWords(error)}`, 'SignInWarning')
   }
 }
 
+// A user whose password is right, and the revocation stamp of that time
 const checkPassword = async <U extends object>(
   self: FormSelf<U>,
   visit: Visit,
   name: string,
   password: string,
-): Promise<Result<ProvenUser<U>>> => {
+): Promise<Result<{ readonly user: U; readonly stamp: string }>> => {
   const found = await accountFor(self, name)
-  if (E.isLeft(found)) return found
-  if (!(await verify(found.right?.hash, password)) || found.right === undefined) return wrongPassword
+  if (!(await verify(found?.hash, password)) || found === undefined) return wrongPassword
   // what was true before the password was verified may have been changed by a reset, which ends what is older than its stamp
-  const stamp = await stampOfUser(visit, visit.host.identify(found.right.user))
+  const stamp = await stampOfUser(visit, visit.host.identify(found.user))
   const now = await accountFor(self, name)
-  if (E.isLeft(now)) return now
-  if (now.right === undefined) return wrongPassword
-  if (now.right.hash !== found.right.hash && !(await verify(now.right.hash, password))) return wrongPassword
-  await renew(self, name, now.right, password)
-  return E.right({ user: now.right.user, stamp })
+  if (now === undefined) return wrongPassword
+  if (now.hash !== found.hash && !(await verify(now.hash, password))) return wrongPassword
+  await renew(self, name, now, password)
+  return E.right({ user: now.user, stamp })
 }
 
 const signInUser = async <U extends object>(
   self: FormSelf<U>,
   visit: Visit,
   incoming: Incoming,
-  { user, stamp }: ProvenUser<U>,
+  { user, stamp }: { readonly user: U; readonly stamp: string },
 ): Promise<void> => {
   const { ctx, as } = visit
   const { named, keep = [] } = self
@@ -300,12 +295,6 @@ const codeForm = <U extends object>({ named }: FormSelf<U>, kind: SecondFactor, 
   fields: [...(name === undefined ? [] : [pages.hidden(named.username, name)]), ...(kind.form?.answer ?? [])],
 })
 
-const userNamed = async <U extends object>(self: FormSelf<U>, name: string): Promise<U | undefined> => {
-  const found = await accountFor(self, name)
-  if (E.isLeft(found)) throw thrownFor(found.left)
-  return found.right?.user
-}
-
 // The code of a page: the name says which account, and the handle whether its password was right, and of which user
 const second = async <U extends object>(
   self: FormSelf<U>,
@@ -316,7 +305,7 @@ const second = async <U extends object>(
   const { ctx, as } = visit
   const { factors, keep, signedIn } = self
   // A stranger has no good handle. So nothing is looked up before it is opened, whose time would show which names exist
-  let user = typeof factors === 'function' && name !== undefined ? await userNamed(self, name) : undefined
+  let user = typeof factors === 'function' && name !== undefined ? (await accountFor(self, name))?.user : undefined
   const kind = typeof factors === 'function' ? user && (await factorOf(self, visit, user)) : factors
   const failure =
     kind === undefined
@@ -324,7 +313,7 @@ const second = async <U extends object>(
       : await finishCeremony(visit, usedIn(visit, kind), incoming, {
           hookOf: () => () => user,
           isMeant: async (subject = '') => {
-            user ??= await userNamed(self, name ?? subject)
+            user ??= (await accountFor(self, name ?? subject))?.user
             return user !== undefined && visit.host.identify(user) === subject
           },
           options: bare({ keep }),

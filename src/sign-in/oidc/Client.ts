@@ -89,17 +89,13 @@ const clientAuthOf = (method: ClientAuthentication, secret: Client['secret'], ke
   if (secret === undefined) return None()
   const withSecret = method === 'client_secret_post' ? ClientSecretPost : ClientSecretBasic
   if (typeof secret === 'string') return withSecret(secret)
-  const authenticate = async (...[server, client, body, headers]: Parameters<ClientAuth>): Promise<void> => {
-    const made = await Promise.resolve()
-      .then(secret)
-      .catch((error: unknown) => {
-        throw new HookRaised('client({ secret }) threw', { cause: error })
-      })
-    if (typeof made !== 'string' || made === '') {
-      const cause = new TypeError(`client({ secret }) must return a string that is not empty, not ${typeName(made)}`)
-      throw new HookRaised(cause.message, { cause })
-    }
-    withSecret(made)(server, client, body, headers)
+  const authenticate = async (...request: Parameters<ClientAuth>): Promise<void> => {
+    const made = await answerOf(async () => {
+      const answer: unknown = await secret()
+      if (is.isFilled(answer)) return answer
+      throw new TypeError(`client({ secret }) must return a string that is not empty, not ${typeName(answer)}`)
+    })
+    withSecret(made)(...request)
   }
   // eslint-disable-next-line @typescript-eslint/no-misused-promises -- openid-client awaits what an authentication returns
   return authenticate
@@ -135,10 +131,18 @@ export const configurationOf = (
   return made
 }
 
-/** A hook of the application threw, while a provider was asked. */
+/** A hook of the application threw its cause, while a provider was asked. */
 export class HookRaised extends Error {
   override readonly name = 'HookRaised'
 }
+
+/** The answer of a hook. Rejects with `HookRaised`. */
+export const answerOf = <A>(hook: () => A | Promise<A>): Promise<A> =>
+  Promise.resolve()
+    .then(hook)
+    .catch((cause: unknown) => {
+      throw new HookRaised('a hook threw', { cause })
+    })
 
 /** An answer of a provider that a check of our own refuses. */
 export class Rejected extends Error {

@@ -9,7 +9,6 @@ import type { IDToken, TokenEndpointResponse, UserInfoResponse } from 'openid-cl
   'resolution-mode': 'import',
 }
 import * as AuthErrors from '../../core/AuthError.js'
-import type { AuthError } from '../../core/AuthError.js'
 import { constantTimeEqual } from '../../crypto/secrets.js'
 import { report } from '../../core/events.js'
 import { bare } from '../../core/options.js'
@@ -145,7 +144,7 @@ export const providerAnswer = (proof: object): ProviderAnswer | undefined => {
 
 /** A failure, and what was wrong, such as `OAUTH_JWT_TIMESTAMP_CHECK_FAILED`, for records: no value that was sent. */
 interface ProviderFailure {
-  readonly error: AuthError
+  readonly error: AuthErrors.AuthError
   readonly problem: string
 }
 
@@ -187,7 +186,7 @@ const errorsOfOutage = /^(?:server_error|temporarily_unavailable|slow_down)$/
 const needsInteraction = /^(?:login|interaction|consent|account_selection)_required$/
 
 // `absent`: whoever began may begin again, without prompt=none
-const silentlyRefused: AuthError = Object.freeze({ _tag: 'absent', reason: 'provider' })
+const silentlyRefused: AuthErrors.AuthError = Object.freeze({ _tag: 'absent', reason: 'provider' })
 
 // RFC 6749 §4.1.2.1, and what Apple and LinkedIn answer instead
 const declined = /^(?:access_denied|user_cancell?ed_(?:authorize|login))$/

@@ -100,10 +100,10 @@ const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
 type AcceptedToken = NonNullable<ReturnType<typeof acceptedTokenOf>>
 
-const exchanged = async (self: Exchanging, { token, claims }: AcceptedToken, key: string): Promise<string> => {
-  const exp = ownField(claims(), 'exp')
+const exchanged = async (self: Exchanging, accepted: AcceptedToken, key: string): Promise<string> => {
+  const exp = ownField(accepted.claims(), 'exp')
   const ends = typeof exp === 'number' ? exp * 1000 : Infinity
-  const parameters = { ...self.asked, subject_token: token, subject_token_type: ACCESS_TOKEN }
+  const parameters = { ...self.asked, subject_token: accepted.token, subject_token_type: ACCESS_TOKEN }
   const tokens: Tokens = await askedForTokens(self.client, (configuration) =>
     openidClient().genericGrantRequest(configuration, TOKEN_EXCHANGE, parameters),
   )

@@ -8,7 +8,7 @@ import * as is from '../../core/checks.js'
 import { checkOptions, declareFactory, token, typeName, type Checks } from '../../core/options.js'
 import { checkAddress, checkUrl, Outage, beforeAbort } from '../../jwt/fetching.js'
 import type { Ceremony, Kind } from '../Kind.js'
-import { configurationOf, HookRaised, providerChecks, readResponse, registeredClient } from './Client.js'
+import { answerOf, configurationOf, HookRaised, providerChecks, readResponse, registeredClient } from './Client.js'
 import { Rejected, SIGN_IN_MS, type AuthorizationResponse, type ProviderOptions } from './Client.js'
 import { openidClientLoaded } from './openidClient.js'
 import { withAnswer, rejected } from './ProviderAnswer.js'
@@ -156,10 +156,11 @@ const beginOAuth2 = async ({ given, scopes, configuration }: OAuth2, { origin, s
 }
 
 const checkOAuth2Answer = async (
-  { given, issuer, authority, timeout, configuration }: OAuth2,
+  self: OAuth2,
   { parameters, state }: AuthorizationResponse,
   { origin, secret }: Ceremony,
 ) => {
+  const { given, issuer, authority, configuration } = self
   try {
     const url = new URL(`${origin}${given.callback}?${parameters}`)
     if (given.issuer === undefined) checkIssuer(url, authority)
@@ -168,7 +169,7 @@ const checkOAuth2Answer = async (
       ...(given.pkce !== false && { pkceCodeVerifier: secret('pkce') }),
       expectedState: state,
     })
-    const subject = await askSubject(given.subject, tokens, timeout)
+    const subject = await askSubject(self, tokens)
     const proof: OAuth2Proof = { method: 'oauth2', at: Date.now(), issuer, subject }
     return E.right(withAnswer(proof, { claims: undefined, userinfo: undefined, tokens }))
   } catch (error) {
@@ -187,26 +188,23 @@ const checkIssuer = (url: URL, authority: string): void => {
 // What `String(...)` makes of an answer without an id
 const missing: ReadonlySet<string> = new Set(['undefined', 'null', 'NaN', '[object Object]'])
 
-const askSubject = async (
-  subject: OAuth2Options['subject'],
-  tokens: TokenEndpointResponse,
-  timeout: number,
-): Promise<string> => {
+const askSubject = async ({ given, timeout }: OAuth2, tokens: TokenEndpointResponse): Promise<string> => {
   const signal = AbortSignal.timeout(Math.ceil(timeout))
-  const asked = Promise.resolve().then(() => subject(tokens, signal))
+  const asked = answerOf(() => given.subject(tokens, signal))
   const found: unknown = await beforeAbort(signal, asked).catch((error: unknown) => {
+    const cause = error instanceof HookRaised ? error.cause : error
     // undici's own words for a server that cannot be asked
-    const isNetwork = error instanceof TypeError && error.message === 'fetch failed'
-    if (error instanceof Outage || isNetwork || signal.aborted) throw new Outage('cannot be asked', false)
-    throw new HookRaised('oauth2({ subject }) threw', { cause: error })
+    const isNetwork = cause instanceof TypeError && cause.message === 'fetch failed'
+    if (cause instanceof Outage || isNetwork || signal.aborted) throw new Outage('cannot be asked', false)
+    throw error
   })
   const text = typeof found === 'number' && Number.isSafeInteger(found) ? String(found) : found
-  if (typeof text === 'string' && missing.has(text)) {
-    throw wrongSubject(`returned the string '${text}': a value was missing, and all users would be one`)
+  if (typeof text !== 'string' && typeof found !== 'number') {
+    throw wrongSubject(`must return a string or an integer, not ${typeName(found)}`)
   }
-  if (typeof text === 'string' && text.trim() !== '' && text.length <= MAX_SUBJECT) return text
-  if (typeof text === 'string' || typeof found === 'number') throw new Rejected('subject')
-  throw wrongSubject(`must return a string or an integer, not ${typeName(found)}`)
+  if (typeof text !== 'string' || text.trim() === '' || text.length > MAX_SUBJECT) throw new Rejected('subject')
+  if (!missing.has(text)) return text
+  throw wrongSubject(`returned the string '${text}': a value was missing, and all users would be one`)
 }
 
 const wrongSubject = (problem: string): HookRaised =>

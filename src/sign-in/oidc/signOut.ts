@@ -25,7 +25,7 @@ import type { Kind } from '../Kind.js'
 import { membersSent } from '../request.js'
 import { leadTo, respondUnfinished } from '../pages.js'
 import { finish } from '../signIn.js'
-import { HookRaised, SIGN_IN_MS, providerChecks } from './Client.js'
+import { answerOf, HookRaised, SIGN_IN_MS, providerChecks } from './Client.js'
 import { relyingPartyOf, type OidcKind, type RelyingParty } from './oidc.js'
 import { openidClient } from './openidClient.js'
 
@@ -156,19 +156,6 @@ const refuseLogout = (ctx: Context): void => {
 export const backChannelLogout = (kind: OidcKind, options: BackChannelLogoutOptions): Middleware => {
   const party = relyingPartyOf('backChannelLogout(kind, options)', kind)
   const { user } = checkOptions('backChannelLogout(kind, options)', options, checks)
-  const end = async (identity: SignedOutIdentity, host: SessionHost, signing: Signing<never>): Promise<void> => {
-    const { issuer, subject, sid } = identity
-    const answer: unknown = await Promise.resolve()
-      .then(() => user(identity))
-      .catch((cause: unknown) => {
-        throw new HookRaised('backChannelLogout(kind, { user }) threw', { cause })
-      })
-    const found = typeof answer === 'string' && answer !== '' ? answer : undefined
-    forgetFinished(host, found)
-    const isNamed = sid !== undefined && host.list !== undefined
-    if (isNamed && (found !== undefined || subject === undefined)) await endAtProvider(host.list, found, issuer, sid)
-    else if (!isNamed && found !== undefined) await signing.logOutEverywhere(found)
-  }
   const handler: Middleware = async (ctx) => {
     ctx.set('Cache-Control', 'no-store')
     const { host, signing } = requestSessionOf(ctx)
@@ -189,7 +176,8 @@ export const backChannelLogout = (kind: OidcKind, options: BackChannelLogoutOpti
       return respondUnfinished(ctx, AuthErrors.unavailable())
     }
     try {
-      await end(identity, host, signing)
+      const answer: unknown = await answerOf(() => user(identity))
+      await endSessions(host, signing, identity, is.isFilled(answer) ? answer : undefined)
       await release(id, ID_LIFETIME)
     } catch (error) {
       // the provider may send the same token again
@@ -203,6 +191,18 @@ export const backChannelLogout = (kind: OidcKind, options: BackChannelLogoutOpti
   return stating(handler, { part: 'backChannelLogout' })
 }
 
+const endSessions = async (
+  host: SessionHost,
+  signing: Signing<never>,
+  { issuer, subject, sid }: SignedOutIdentity,
+  user: string | undefined,
+): Promise<void> => {
+  forgetFinished(host, user)
+  const isNamed = sid !== undefined && host.list !== undefined
+  if (isNamed && (user !== undefined || subject === undefined)) await endAtProvider(host.list, user, issuer, sid)
+  else if (!isNamed && user !== undefined) await signing.logOutEverywhere(user)
+}
+
 /** What a good token says (§2.4, §2.6): a session of the provider is over. There is a `subject`, a `sid`, or both. */
 interface LogoutToken {
   readonly issuer: string
@@ -212,15 +212,12 @@ interface LogoutToken {
   readonly jti: string
 }
 
-/** How old a token may be, in seconds. */
+// So old a token may be, in seconds
 const MAX_LOGOUT_AGE = 600
-
-/** How long an id is used while its sessions are being ended, in milliseconds: if the process ends meanwhile, it can come again. */
+// So many milliseconds an id is used while its sessions are being ended: if the process ends meanwhile, it can come again
 const WORKING = 30_000
-
-/** How long the id of a token must be remembered, in milliseconds. */
+// So many milliseconds the id of a token must be remembered
 const ID_LIFETIME = 2 * MAX_LOGOUT_AGE * 1000 + 60_000
-
 const MAX_TOKEN = 16_384
 
 const wrongLogout = E.left(AuthErrors.invalid)
