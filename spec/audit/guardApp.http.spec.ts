@@ -3,7 +3,7 @@ import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import { apiKeyCookie, authSettings, guardApp, httpBasicAuth, httpBearer, optional, withAuth } from 'koa-with-auth'
 import { audit, type AnyApplication } from 'koa-with-auth/audit'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readApplication } from '../../src/audit/application.js'
 import { sameWordsIn } from '../../src/audit/findings.js'
 import { differencesOf } from '../../src/audit/Difference.js'
@@ -119,7 +119,6 @@ describe('S10 the cross-site check of an operation below guardApp is what a writ
   })
   const write = async (app: Koa) => {
     const served = await listen(app)
-    onTestFinished(served.close)
     const headers = { Origin: 'https://a.example', Cookie: 'key=good; outer=good', 'Sec-Fetch-Site': 'cross-site' }
     return (await ask(`${served.url}/x`, { method: 'POST', headers })).status
   }

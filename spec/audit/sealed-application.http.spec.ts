@@ -54,7 +54,6 @@ describe('seal(app, { public, middleware })', () => {
     const app = application()
     expect(seal(app, allowed)).toBe(app)
     const served = await listen(app)
-    onTestFinished(served.close)
     expect(await ask(`${served.url}/health`)).toMatchObject({ status: 200, text: 'ok' })
     expect(await ask(`${served.url}/pets`)).toMatchObject({ status: 401 })
     expect(await ask(`${served.url}/pets`, { headers: { Authorization: 'Bearer good' } })).toMatchObject({
@@ -206,7 +205,6 @@ describe('seal(app) with guardApp', () => {
       middleware: [{ path: '/*', functions: ['files'], guarded: 'yes' }],
     })
     const served = await listen(seal(app))
-    onTestFinished(served.close)
     expect((await ask(`${served.url}/file`)).status).toBe(401)
     expect(() => seal(new Koa().use(files), { middleware: [files] })).toThrow('the application mounts no router')
   })

@@ -110,7 +110,6 @@ it('over HTTP: 503 with Retry-After from a guard, 503 from a handler, and neithe
   const server = await listen(app.use(router.routes()))
   const guarded = await ask(`${server.url}/guarded`, { headers: { Authorization: 'Bearer t' } })
   const handler = await ask(`${server.url}/handler`)
-  await server.close()
   expect([guarded.status, guarded.headers.get('Retry-After'), guarded.challenge, calls]).toEqual([503, '7', null, 0])
   expect(handler.status).toBe(503)
   for (const { text } of [guarded, handler]) expect(text).not.toContain('directory')

@@ -45,9 +45,8 @@ describe('R27 around owned', () => {
     let ran = 0
     const guard = withAuth(user, recoverUnavailable(guest), note)
     const router = new Router().get('/notes/:id', guard, () => void ran++)
-    const { url, close } = await listen(new Koa().use(router.routes()))
+    const { url } = await listen(new Koa().use(router.routes()))
     const { status } = await ask(`${url}/notes/1`, { headers: { authorization: 'Bearer good' } })
-    await close()
     expect([status, ran]).toEqual([503, 0])
   })
 

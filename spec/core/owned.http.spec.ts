@@ -24,7 +24,7 @@ import {
   withAuth,
   type Authenticator,
 } from 'koa-with-auth'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { running } from '../support/models/behavior.js'
 import { listen } from '../support/servers/server.js'
 
@@ -411,8 +411,7 @@ describe('on a router', () => {
     // an application that does not read what it mounts
     const app = new Koa()
     app.silent = true
-    const { url, close } = await listen(app.use((ctx, next) => inner.routes()(ctx as never, next)))
-    onTestFinished(close)
+    const { url } = await listen(app.use((ctx, next) => inner.routes()(ctx as never, next)))
     expect((await fetch(`${url}/teams/t2/notes/t1`, as('anna'))).status).toBe(500)
     expect(ran).toBe(0)
   })

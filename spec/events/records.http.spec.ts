@@ -162,12 +162,8 @@ beforeEach(() => {
 afterEach(() => end())
 
 const served = async <A>(app: Koa, use: (port: number) => Promise<A>): Promise<A> => {
-  const { port, close } = await listen(app)
-  try {
-    return await use(port)
-  } finally {
-    await close()
-  }
+  const { port } = await listen(app)
+  return await use(port)
 }
 const authorization = (token: string) => `Authorization: Bearer ${SECRET}${token}`
 const validate = schemaOf('decision')

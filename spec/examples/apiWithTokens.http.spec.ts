@@ -25,8 +25,7 @@ const step = async (number: number) => {
   // Safe: the block exports it
   const made = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as Step
   rmSync(folder, { recursive: true })
-  const { url, close } = await listen(made.app)
-  onTestFinished(close)
+  const { url } = await listen(made.app)
   onTestFinished(() => made.provider.stop())
   /** The status, or the error of the challenge; `claims` is left out for no token. */
   const ask = async (request: string, claims?: Readonly<Record<string, unknown>>) => {

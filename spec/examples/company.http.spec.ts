@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import type Koa from 'koa'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { blocksOf } from '../support/papers/docExamples.js'
 import { repository } from '../support/projects/typecheck.js'
 import { listen } from '../support/servers/server.js'
@@ -24,8 +24,7 @@ const program = async (block: number) => {
   const made = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as Program
   rmSync(folder, { recursive: true })
   made.app.on('error', (error) => console.error(error))
-  const { url, close } = await listen(made.app)
-  onTestFinished(close)
+  const { url } = await listen(made.app)
   /** A client that keeps its cookies. */
   const client = (agent = 'a') => {
     const cookies = new Map<string, string>()

@@ -78,8 +78,7 @@ const askAll = async (url: string): Promise<ReadonlyArray<number>> => {
 }
 
 const served = async (): Promise<void> => {
-  const { url, close } = await listen(application())
-  onTestFinished(close)
+  const { url } = await listen(application())
   expect(await askAll(url)).toStrictEqual([200, 401, 401, 403, 503, 200, 200])
 }
 
@@ -238,8 +237,7 @@ describe('auditLog.ts, with sessions', () => {
       done((ctx) => logIn(ctx, anna)),
     )
     router.post('/logout', withAuth(null), done(logOut))
-    const { url, errors, close } = await listen(app.use(router.routes()))
-    onTestFinished(close)
+    const { url, errors } = await listen(app.use(router.routes()))
     const first = await ask(`${url}/login`, { method: 'POST' })
     expect([first.status, errors]).toStrictEqual([204, []])
     const cookies = first.headers.getSetCookie().map((line) => line.split(';')[0]!)

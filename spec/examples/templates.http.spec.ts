@@ -31,8 +31,7 @@ const reachable: ReadonlyArray<readonly [string | undefined, string | undefined]
 ]
 
 const signedIn = async (app: Koa, headers: Readonly<Record<string, string>> = {}, password = 'anna-secret') => {
-  const { url, close } = await listen(app)
-  onTestFinished(close)
+  const { url } = await listen(app)
   const body = new URLSearchParams({ email: 'anna@example.com', password })
   return fetch(`${url}/api/sign-in`, { method: 'POST', body, headers })
 }

@@ -26,8 +26,7 @@ let prefix = 0
 const inMemory: Make = (points) => new RateLimiterMemory({ points, duration: HOUR, keyPrefix: `m${prefix++}` })
 
 const served = async <S, C>(app: Koa<S, C>) => {
-  const { url, close } = await listen(app)
-  onTestFinished(close)
+  const { url } = await listen(app)
   return async (path: string, token?: string) => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
     const { status, headers: fields, text } = await ask(url + path, { headers })
@@ -134,8 +133,7 @@ describe('rate limits in memory', () => {
     const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, value) => keys.get(value) })
     const router = new Router()
     router.get('/x', withAuth(key, rateLimit({ limiter: inMemory(2), by: ({ tenant }) => tenant })), ok)
-    const { url, close } = await listen(new Koa().use(router.routes()))
-    onTestFinished(close)
+    const { url } = await listen(new Koa().use(router.routes()))
     const statuses: number[] = []
     for (const one of ['k1', 'k2', 'k1', 'k3']) {
       statuses.push((await ask(`${url}/x`, { headers: { 'x-key': one } })).status)

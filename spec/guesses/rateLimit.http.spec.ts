@@ -4,7 +4,7 @@ import Koa from 'koa'
 import { also, anyOf, apiKeyHeader, authorize, httpBearer, optional, owned, rateLimit, withAuth } from 'koa-with-auth'
 import { expectGuarded } from 'koa-with-auth/testing'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { stoppedClock } from '../support/runs/clock.js'
 import { ask, listen } from '../support/servers/server.js'
 
@@ -27,8 +27,7 @@ const site = async (guard: unknown) => {
   })
   const app = new Koa().use(router.routes())
   app.silent = true
-  const { url, close } = await listen(app)
-  onTestFinished(close)
+  const { url } = await listen(app)
   const get = async (token: string | undefined, headers: Record<string, string> = {}) => {
     const before = calls
     const own = token === undefined ? {} : { authorization: `Bearer ${token}` }
@@ -93,8 +92,7 @@ describe('rateLimit', () => {
       withAuth(also(apiKeyHeader({ authenticate: () => isAllowed && 'k' }))),
       (ctx) => void (ctx.body = ''),
     )
-    const { url, close } = await listen(new Koa().use(router.routes()).use(outer.routes()))
-    onTestFinished(close)
+    const { url } = await listen(new Koa().use(router.routes()).use(outer.routes()))
     const get = async (path: string) =>
       (await fetch(url + path, { headers: { Authorization: 'Bearer a', key: 'k' } })).status
     for (let round = 0; round < 3; round++) {

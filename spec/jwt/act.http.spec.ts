@@ -23,8 +23,7 @@ const sited = async (auth: unknown, events: Events | null = bySub) => {
   })
   const app = new Koa().use(authSettings(events === null ? {} : { events })).use(router.routes())
   app.silent = true
-  const { url, close } = await listen(app)
-  onTestFinished(close)
+  const { url } = await listen(app)
   const get = async (token: string, headers: Record<string, string> = {}) => {
     const { status, text } = await ask(`${url}/notes/7`, { headers: { authorization: `Bearer ${token}`, ...headers } })
     return { status, text, record: records.at(-1) }

@@ -3,7 +3,7 @@ import { createSecretKey, createPublicKey, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { EncryptJWT, SignJWT, UnsecuredJWT, type JWTPayload } from 'jose'
 import { httpJwt, type HttpJwtOptions, type JwtClaims } from 'koa-with-auth/jwt'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { guardedApp, sendCounted, expectDenied } from '../support/sites/guardedApp.js'
 import {
   API,
@@ -183,8 +183,7 @@ const behind = async (options: Options = {}) => {
   const { issuer, jwksUri } = provider
   const jwt = httpJwt({ issuer: { issuer, jwksUri }, audience: API, ...options })
   const guarded = guardedApp({ '/me': jwt })
-  const { port, errors, close } = await listen(guarded.app)
-  onTestFinished(close)
+  const { port, errors } = await listen(guarded.app)
   const send = (...lines: ReadonlyArray<string>) => sendCounted(guarded, port, 'GET /me', lines)
   return { provider, key: provider.keys[0]!, guarded, port, errors, send }
 }

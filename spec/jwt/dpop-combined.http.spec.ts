@@ -80,8 +80,7 @@ describe('a token that is bound to a key', () => {
     })
     const app = guardApp(jwt)(new Koa())
     app.use(router.routes())
-    const { url, close } = await listen(app)
-    onTestFinished(close)
+    const { url } = await listen(app)
     const twice = await sent()
     expect((await fetch(`${url}/me`, { headers: twice })).status).toBe(200)
     expect(uses()).toBe(2)
@@ -203,8 +202,7 @@ describe('oidc-provider and openid-client', () => {
         authenticate: (_request, claims) => (asked.push(claims), claims),
       })
     const site: { routes?: Koa.Middleware } = {}
-    const { url, close } = await listen(new Koa().use((ctx, next) => site.routes?.(ctx, next)))
-    onTestFinished(close)
+    const { url } = await listen(new Koa().use((ctx, next) => site.routes?.(ctx, next)))
     const router = new Router()
     router.post('/notes/:id', withAuth(jwtAt(url)), (ctx) => {
       ctx.body = ctx.request.auth

@@ -333,8 +333,7 @@ describe('secrecy of tokens', () => {
       results.push(await jwt.evaluate(ctx.request))
       ctx.status = 204
     })
-    const { url, close } = await listen(app)
-    onTestFinished(close)
+    const { url } = await listen(app)
     const token = await provider.token({ aud: 'other' })
     await fetch(url, { headers: { Authorization: `Bearer ${token}` } })
     expect(results).toHaveLength(1)

@@ -78,8 +78,7 @@ const site = async (beginning: Middleware, end: Middleware) => {
   const router = new Router()
   router.get('/begin', withAuth(null), beginning)
   router.get('/callback', withAuth(null), end)
-  const { url, close } = await listen(app.use(router.routes()))
-  onTestFinished(close)
+  const { url } = await listen(app.use(router.routes()))
   return { url, browser: userAgent() }
 }
 const nobody = () => undefined

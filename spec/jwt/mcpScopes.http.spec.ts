@@ -4,7 +4,7 @@ import { allOf, also, apiKeyHeader, withAuth } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { httpJwt, mcpScopes, protectedResource } from 'koa-with-auth/jwt'
 import Router from '@koa/router'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { API, identityProvider } from '../support/servers/identityProvider.js'
 import { sendLines } from '../support/sites/guardedApp.js'
 import { ask, listen } from '../support/servers/server.js'
@@ -83,8 +83,7 @@ describe('mcpScopes', () => {
     expect(audit(router).operations[0]?.protection).toContain(
       'mcpScopes tools/call (files.write: files:write files:read',
     )
-    const { url, close } = await listen(new Koa().use(router.routes()))
-    onTestFinished(close)
+    const { url } = await listen(new Koa().use(router.routes()))
     const headers = { key: 'k', 'mcp-method': 'tools/call', 'mcp-name': 'files.write' }
     expect((await ask(`${url}/mcp`, { method: 'POST', headers })).status).toBe(403)
   })
@@ -101,8 +100,7 @@ describe('mcpScopes', () => {
     const router = new Router()
       .post('/both', withAuth(allOf({ agent, key })), run)
       .use('/level', withAuth(agent)(new Router().post('/also', withAuth(also(key)), run)).routes())
-    const { url, close } = await listen(new Koa().use(router.routes()))
-    onTestFinished(close)
+    const { url } = await listen(new Koa().use(router.routes()))
     const authorization = `Bearer ${await provider.token({ scope: 'files:write files:read' })}`
     const headers = { authorization, key: 'k', 'mcp-method': 'tools/call', 'mcp-name': 'files.write' }
     for (const path of ['/both', '/level/also']) {
@@ -121,8 +119,7 @@ describe('the document of a protected resource', () => {
     const resource = protectedResource({ resource: API, authorizationServers: 'https://login.example' })
     const dpop = { spent: { use: async () => true }, origin: API }
     httpJwt({ issuer: 'https://login.example', protectedResource: resource, bound: { dpop, required: true } })
-    const { url, close } = await listen(new Koa().use(resource.metadata))
-    onTestFinished(close)
+    const { url } = await listen(new Koa().use(resource.metadata))
     const answer = await ask(`${url}/.well-known/oauth-protected-resource`)
     expect(JSON.parse(answer.text)).toMatchObject({
       resource: API,

@@ -30,7 +30,7 @@ import {
   type JwtClaims,
   type ProtectedResourceOptions,
 } from 'koa-with-auth/jwt'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { identityProvider } from '../support/servers/identityProvider.js'
 import { ask, listen } from '../support/servers/server.js'
 import { tokenSite } from '../support/sites/tokenSite.js'
@@ -132,8 +132,7 @@ describe('the metadata document', () => {
       ctx.set('Access-Control-Allow-Credentials', 'true')
       return next()
     }
-    const { url, close } = await listen(new Koa().use(allowing).use(metadata))
-    onTestFinished(close)
+    const { url } = await listen(new Koa().use(allowing).use(metadata))
     const answer = await ask(`${url}/.well-known/oauth-protected-resource/mcp`)
     expect([answer.status, answer.headers.get('access-control-allow-credentials')]).toEqual([200, null])
   })
@@ -249,8 +248,7 @@ describe('insufficientScope', () => {
     ])
     const app = new Koa()
     app.use((ctx) => insufficientScope(ctx, ['admin']))
-    const { url, errors, close } = await listen(app)
-    onTestFinished(close)
+    const { url, errors } = await listen(app)
     expect((await ask(url)).status).toBe(500)
     expect(String(errors[0])).toMatch(/TypeError: insufficientScope\(ctx, scopes\) must be called by the handler/)
   })
@@ -273,8 +271,7 @@ describe('mcpAuth', () => {
       reported.push(mcpAuth(ctx))
       ctx.status = 204
     })
-    const { url, errors, close } = await listen(new Koa().use(router.routes()))
-    onTestFinished(close)
+    const { url, errors } = await listen(new Koa().use(router.routes()))
     const get = (headers: Record<string, string>) => ask(`${url}/me`, { headers })
     return { reported, errors, token, get, provider }
   }
@@ -407,8 +404,7 @@ describe('S07 two guards for one request', () => {
       note(ctx)
       ctx.status = 204
     })
-    const { url, close } = await listen(new Koa().use(router.routes()))
-    onTestFinished(close)
+    const { url } = await listen(new Koa().use(router.routes()))
     await ask(`${url}/x`, { headers: { Authorization: `Bearer ${await token('files:read')}` } })
     expect(seen).toEqual(['files:read', undefined, 'files:read'])
   })

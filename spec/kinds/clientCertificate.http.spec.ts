@@ -14,7 +14,7 @@ import {
 import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../support/runs/eventRecords.js'
 import { certificates, listenByTls, type Pair } from '../support/servers/certificates.js'
 import { stoppedClock } from '../support/runs/clock.js'
@@ -48,8 +48,7 @@ const byteSequence = ({ x509 }: Pair): string => `:${x509.raw.toString('base64')
 
 const byHeader = async (auth: unknown) => {
   const guarded = guardedApp({ '/me': auth }, { handler: show })
-  const { port, close } = await listen(guarded.app)
-  onTestFinished(close)
+  const { port } = await listen(guarded.app)
   const send = (...lines: ReadonlyArray<string>) => sendCounted(guarded, port, 'GET /me', lines)
   return { send }
 }

@@ -20,7 +20,7 @@ import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { mockRequest } from 'koa-with-auth/testing'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { untyped } from '../support/projects/mistakes.js'
 import { ask, listen } from '../support/servers/server.js'
 
@@ -59,7 +59,6 @@ const site = async <P>(
     ctx.body = { auth: ctx.request.auth ?? null }
   })
   const served = await listen(app.use(router.routes()))
-  onTestFinished(served.close)
   const send = (body: string | undefined, headers: Record<string, string> = {}, path = '/x', method = 'POST') =>
     ask(served.url + path, { method, headers, ...(body !== undefined && { body }) })
   return {

@@ -34,8 +34,7 @@ const site = async (
   // Safe: an application
   const app = routes(router) as Koa
   app.silent = true
-  const { url, close } = await listen(app)
-  onTestFinished(close)
+  const { url } = await listen(app)
   const send = async (target: string, init: RequestInit = {}) => {
     const before = calls
     const answer = await ask(url + target, init)

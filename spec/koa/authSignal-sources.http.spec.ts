@@ -142,8 +142,7 @@ describe('a token', () => {
       causes.push(causeOf(authSignal(ctx)))
       ctx.status = 204
     })
-    const { url, close } = await listen(appOf(router))
-    onTestFinished(close)
+    const { url } = await listen(appOf(router))
     expect((await fetch(`${url}/slow`, { headers })).status).toBe(204)
     expect(causes).toStrictEqual([401, 'revoked'])
   })

@@ -46,7 +46,6 @@ const site = async (auth: AuthenticatorLike | null) => {
   })
   app.use(router.routes())
   const server = await listen(app)
-  onTestFinished(server.close)
   const open = async (headers: Record<string, string> = {}) => {
     const stop = new AbortController()
     onTestFinished(() => stop.abort())
@@ -190,7 +189,6 @@ describe('untilEnd', () => {
     router.get('/', withAuth(bearer(Date.now() + 60_000)), handler)
     app.use(router.routes())
     const server = await listen(app)
-    onTestFinished(server.close)
     return server.url
   }
   it('destroys the source when the client goes away, and nothing waits any more', async () => {
@@ -307,8 +305,7 @@ describe('after the response', () => {
       ctx.body = 'begun'
     })
     const app = new Koa().use(router.routes())
-    const { url, close } = await listen(app)
-    onTestFinished(close)
+    const { url } = await listen(app)
     const { key, id } = await keys.issue({ owner: 'anna' })
     const get = async (path: string) => {
       expect((await ask(`${url}${path}`, { headers: { 'X-Key': key } })).text).toBe('begun')

@@ -24,12 +24,12 @@ import { listen } from '../support/servers/server.js'
 
 const requesting = async <S, C>(app: Koa<S, C>) => {
   app.silent = true
-  const { port, close } = await listen(app)
+  const { port } = await listen(app)
   const ask = async (path: string, headers: Readonly<Record<string, string>> = {}) => {
     const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers })
     return { status: answer.status, challenge: answer.headers.get('www-authenticate'), text: await answer.text() }
   }
-  return { ask, close }
+  return { ask }
 }
 
 const user = httpBearer({
@@ -67,13 +67,12 @@ describe('conditions of withAuth', () => {
   it('decide and answer as the same pipe does', async () => {
     const answers = await Promise.all(
       [written, piped].map(async (router) => {
-        const { ask, close } = await requesting(new Koa().use(router.routes()))
+        const { ask } = await requesting(new Koa().use(router.routes()))
         const all = await Promise.all(
           [undefined, 'rejecting', 'bert', 'anna'].map((token) =>
             ask('/x', token === undefined ? {} : { authorization: `Bearer ${token}` }),
           ),
         )
-        await close()
         return all.map(({ status, challenge, text }) => [status, challenge, text])
       }),
     )
@@ -143,7 +142,7 @@ describe('conditions of withAuth', () => {
     const name = (auth: { name: string } | undefined) => auth?.name ?? 'a guest'
     router.get('/optional', withAuth(user, authorize(isAdmin), optional), (ctx) => (ctx.body = name(ctx.request.auth)))
     router.get('/lenient', withAuth(user, lenient), (ctx) => (ctx.body = name(ctx.request.auth)))
-    const { ask, close } = await requesting(new Koa().use(router.routes()))
+    const { ask } = await requesting(new Koa().use(router.routes()))
     const asked = async (path: string, token?: string, sent = 'k1') => {
       const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
       const { status, text } = await ask(path, { key: sent, ...authorization })
@@ -165,7 +164,6 @@ describe('conditions of withAuth', () => {
     expect(await asked('/optional', 'bert')).toEqual([403, undefined])
     expect(await asked('/optional')).toEqual([200, 'a guest'])
     expect(await asked('/lenient', 'rejecting')).toEqual([200, 'a guest'])
-    await close()
   })
 
   it('of guardApp decide about all requests', async () => {
@@ -173,10 +171,9 @@ describe('conditions of withAuth', () => {
     app.use((ctx) => {
       ctx.body = ctx.request.auth.name
     })
-    const { ask, close } = await requesting(app)
+    const { ask } = await requesting(app)
     const status = async (token: string) => (await ask('/', { authorization: `Bearer ${token}` })).status
     expect([await status('rejecting'), await status('bert'), await status('anna')]).toEqual([401, 403, 200])
-    await close()
   })
 })
 

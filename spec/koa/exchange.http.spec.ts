@@ -5,7 +5,7 @@ import { apiApp, authSettings, httpBasicAuth, httpBearer, sessionAuth, throttled
 import { on } from 'koa-with-auth/events'
 import { sessions } from 'koa-with-auth/sessions'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { pollute } from '../support/runs/pollute.js'
 import { listen } from '../support/servers/server.js'
 import { sendLines } from '../support/sites/guardedApp.js'
@@ -61,7 +61,6 @@ describe('the record of a request', () => {
       expect(seen.map(({ length }) => length)).toEqual([2, 2, 2, 2])
     } finally {
       stop()
-      await served.close()
     }
   })
 
@@ -70,8 +69,7 @@ describe('the record of a request', () => {
     const guard = throttled({ limiter })(httpBasicAuth({ authenticate: () => false }))
     const app = new Koa()
     app.silent = true
-    const { port, close } = await listen(app.use(new Router().get('/x', withAuth(guard), () => {}).routes()))
-    onTestFinished(close)
+    const { port } = await listen(app.use(new Router().get('/x', withAuth(guard), () => {}).routes()))
     pollute({ isUncounted: true, isRecovered: true, guesses: [], fields: { 'X-Evil': '1' } })
     for (const status of [401, 429]) {
       const answer = await sendLines(port, 'GET /x', ['Authorization: Basic YTpi'])

@@ -3,7 +3,7 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import { apiKeyCookie, authSettings, withAuth } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { ask, listen } from '../support/servers/server.js'
 
 const cookie = apiKeyCookie({ paramName: 'key', authenticate: (_request, key) => key === 'k1' && { user: 'anna' } })
@@ -18,8 +18,7 @@ const site = async () => {
   router.get('/verify', authSettings({ forwarded: true }), withAuth(cookie), answer)
   router.get('/plain', withAuth(cookie), answer)
   const app = new Koa({ proxy: true }).use(router.routes())
-  const { url, close } = await listen(app)
-  onTestFinished(close)
+  const { url } = await listen(app)
   const verify = async (headers: Record<string, string>, path = '/verify') => {
     const before = calls
     const { status } = await ask(url + path, { headers: { cookie: 'key=k1', ...headers } })

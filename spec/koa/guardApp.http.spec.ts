@@ -18,12 +18,8 @@ const served = async (
   use: (ask: (path: string, init?: RequestInit) => Promise<Response>, port: number) => Promise<void>,
 ) => {
   app.silent = true
-  const { port, close } = await listen(app)
-  try {
-    await use((path, init) => fetch(`http://127.0.0.1:${port}${path}`, init), port)
-  } finally {
-    await close()
-  }
+  const { port } = await listen(app)
+  await use((path, init) => fetch(`http://127.0.0.1:${port}${path}`, init), port)
 }
 
 const good = { headers: { authorization: 'Bearer good' } }

@@ -5,7 +5,7 @@ import Koa, { type Middleware } from 'koa'
 import { apiApp, authSettings, httpBasicAuth, withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
 import { memoryStore } from 'koa-with-auth/stores'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { processWarnings } from '../support/servers/identityProvider.js'
 import { ask, listen } from '../support/servers/server.js'
 
@@ -33,7 +33,6 @@ const warningsOf = async (
   const app = new Koa({ keys: ['k'.repeat(40)] })
   mount(app)
   const served = await listen(app)
-  onTestFinished(served.close)
   for (const path of paths) await ask(`${served.url}${path}`)
   await new Promise((resolve) => setImmediate(resolve))
   return warnings().filter((one) => one.startsWith('LateSettingsWarning'))
@@ -106,7 +105,6 @@ describe.each(classes)('R22 a guard after the handler, in a router of another cl
     app.on('error', (error) => errors.push(error))
     for (const router of routers) app.use(router.routes())
     const server = await listen(app)
-    onTestFinished(server.close)
     const statusOf = async (path: string) =>
       (await ask(`${server.url}${path}`, { headers: { authorization: `Basic ${btoa('anna:good')}` } })).status
     return { statusOf, errors }

@@ -72,19 +72,15 @@ const titled = { title: 'T', version: '1' }
 
 // All responses of an application that its options can change
 const served = async <S, C>(app: Koa<S, C>, paths: ReadonlyArray<string>) => {
-  const { url, close } = await listen(app.on('error', () => {}))
-  try {
-    const answers = []
-    for (const path of paths) {
-      for (const headers of [{}, { Authorization: 'Bearer good' }]) {
-        const { status, challenge, text } = await ask(url + path, { headers })
-        answers.push([path, status, challenge, text])
-      }
+  const { url } = await listen(app.on('error', () => {}))
+  const answers = []
+  for (const path of paths) {
+    for (const headers of [{}, { Authorization: 'Bearer good' }]) {
+      const { status, challenge, text } = await ask(url + path, { headers })
+      answers.push([path, status, challenge, text])
     }
-    return answers
-  } finally {
-    await close()
   }
+  return answers
 }
 
 const sessionsOf = async (options: never) => {
@@ -93,7 +89,7 @@ const sessionsOf = async (options: never) => {
   const { logIn } = sessions(app, options)
   const router = new Router().get('/in', withAuth(null), (ctx) => logIn(ctx, { username: 'anna' }))
   app.use(router.routes())
-  const { url, close } = await listen(app)
+  const { url } = await listen(app)
   // A cookie has its expiry in seconds
   vi.useFakeTimers({ toFake: ['Date'], now: 1_700_000_000_000 })
   try {
@@ -102,7 +98,6 @@ const sessionsOf = async (options: never) => {
     return [status, headers.getSetCookie().map((cookie) => cookie.replace(/=[^;]*/, ''))]
   } finally {
     vi.useRealTimers()
-    await close()
   }
 }
 

@@ -4,7 +4,7 @@ import * as t from 'io-ts'
 import Koa from 'koa'
 import { apiApp, operation, type Schema } from 'koa-with-auth'
 import * as v from 'valibot'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { browsing, missingBrowser } from '../support/servers/browser.js'
 import { block, openDocs, tryOut } from '../support/sites/docsPage.js'
@@ -32,8 +32,7 @@ describeUnless(missing, 'bodies on the docs page', () => {
       })
     }
     app.use(api.routes())
-    const { url, close } = await listen(app)
-    onTestFinished(close)
+    const { url } = await listen(app)
     const { page, complaints } = await open()
     await openDocs(page, `${url}/api/docs`)
     for (const path of Object.keys(bodies)) {

@@ -104,21 +104,11 @@ describe('R13 the document of an application beside siblings in one router', () 
 })
 
 describe('the document of an application', () => {
-  it('has its path', async () => {
-    const { url } = await serve(pets().routes())
-    expect(await listed(`${url}/api/openapi.json`)).toEqual(of('/api'))
-  })
-
   it('has the prefixes of routers that it is mounted in', async () => {
     const outer = new Router({ prefix: '/company' }).use('/v1', pets().routes())
     const { url } = await serve(outer.routes())
     expect(await listed(`${url}/company/v1/api/openapi.json`)).toEqual(of('/company/v1/api'))
     expect((await ask(`${url}/company/v1/api/docs`)).status).toBe(200)
-  })
-
-  it('has the demands of withAuth(b)(api)', async () => {
-    const { url } = await serve(withAuth(basic)(pets()).routes())
-    expect(await listed(`${url}/api/openapi.json`)).toEqual(of('/api', 'basic'))
   })
 
   it('is its own for each mount, if it is mounted twice with different levels', async () => {
@@ -130,13 +120,6 @@ describe('the document of an application', () => {
     expect(await listed(`${url}/v1/api/openapi.json`)).toEqual(of('/v1/api', 'basic'))
     expect(await listed(`${url}/v2/api/openapi.json`)).toEqual(of('/v2/api', 'bearer'))
     expect(await listed(`${url}/v1/api/openapi.json`)).toEqual(of('/v1/api', 'basic'))
-  })
-
-  it('is guarded by the router that it is mounted on', async () => {
-    const outer = withAuth(basic)(new Router())
-    outer.use('/in', pets().routes())
-    const { url } = await serve(outer.routes())
-    expect(await listed(`${url}/in/api/openapi.json`)).toEqual(of('/in/api', 'basic'))
   })
 
   it('does not list siblings, even if their paths begin with the same characters', async () => {
@@ -173,17 +156,6 @@ describe('the document of an application', () => {
     const { 'x-undescribed': reported } = JSON.parse(text) as { readonly 'x-undescribed': ReadonlyArray<object> }
     expect(reported).toHaveLength(1)
     expect(reported[0]).toMatchObject({ methods: ['GET'], security: [{ bearer: [] }] })
-  })
-
-  it('has routes that are added later to a derived application', async () => {
-    const derived = withAuth(basic)(pets())
-    const { url } = await serve(derived.routes())
-    await listed(`${url}/api/openapi.json`)
-    derived.get('/late', () => {})
-    expect(await listed(`${url}/api/openapi.json`)).toEqual({
-      ...of('/api', 'basic'),
-      'GET /api/late': [{ basic: [] }],
-    })
   })
 
   it('gives way to an operation of the application at /docs or /openapi.json, whenever that is registered', async () => {

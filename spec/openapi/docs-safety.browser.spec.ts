@@ -2,7 +2,7 @@
 import Koa from 'koa'
 import mount from 'koa-mount'
 import { apiApp, apiKeyCookie, httpBasicAuth, httpBearer, operation, withAuth, type ApiAppOptions } from 'koa-with-auth'
-import { afterEach, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { browsing, missingBrowser } from '../support/servers/browser.js'
 import { authorize, openDocs, tryOut } from '../support/sites/docsPage.js'
 import { listen } from '../support/servers/server.js'
@@ -10,11 +10,6 @@ import { describeUnless } from '../support/projects/programs.js'
 
 const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!
-
-const closing: Array<() => Promise<void>> = []
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close()
-})
 
 const bearer = httpBearer({ schemeName: 'token', authenticate: (_request, token) => token === 'supersecret' })
 const key = apiKeyCookie({ paramName: 'pass', schemeName: 'pass', authenticate: (_request, sent) => sent === 'c00kie' })
@@ -31,9 +26,7 @@ const site = async (options: ApiAppOptions, prefix = '') => {
   }
   const app = new Koa()
   app.use(api.routes())
-  const served = await listen(prefix === '' ? app : new Koa().use(mount(prefix, app)))
-  closing.push(served.close)
-  return served
+  return listen(prefix === '' ? app : new Koa().use(mount(prefix, app)))
 }
 
 describeUnless(missing, 'the docs page in a browser', () => {

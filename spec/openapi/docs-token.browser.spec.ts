@@ -2,7 +2,7 @@
 import { apiApp } from 'koa-with-auth'
 import { httpJwt } from 'koa-with-auth/jwt'
 import Koa from 'koa'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { browsing, missingBrowser } from '../support/servers/browser.js'
 import { authorize, openDocs, tryOut } from '../support/sites/docsPage.js'
 import { API, identityProvider } from '../support/servers/identityProvider.js'
@@ -27,8 +27,7 @@ describeUnless(missing, 'tokens on the docs page', () => {
     })
     const app = new Koa()
     app.use(api.routes())
-    const { url, close } = await listen(app)
-    onTestFinished(close)
+    const { url } = await listen(app)
     const { page } = await open()
     await openDocs(page, `${url}/api/docs`)
     expect(await tryOut(page, 'get', '/api/me')).toMatchObject({ status: 401 })

@@ -1,6 +1,6 @@
 /** The document, and the options with which it is built. */
 import Router, { type RouterInstance } from '@koa/router'
-import { apiApp, apiKeyHeader, httpBasicAuth, httpBearer, operation, optional, withAuth } from 'koa-with-auth'
+import { apiKeyHeader, httpBasicAuth, httpBearer, operation, optional, withAuth } from 'koa-with-auth'
 import { openApi, type OpenApiOptions } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
 import { addUnchecked } from '../support/models/levels.js'
@@ -75,21 +75,6 @@ describe('documents', () => {
       const router = routed((r) => addUnchecked(r, '/late', none, guard).get('/second', guard, none))
       expect(guards(router)).toEqual({ 'get /late': [], 'get /second': [{ bearer: [] }] })
       expect(operations(router)['get /late']).not.toHaveProperty('responses.401')
-    })
-
-    it('is its own for each mount of one router with different requirements', () => {
-      const child = routed((r) => r.get('/x', none))
-      const parent = routed((r) =>
-        r.use('/a', withAuth(bearer)(child).routes()).use('/b', withAuth(key)(child).routes()),
-      )
-      expect(guards(parent)).toEqual({ 'get /a/x': [{ bearer: [] }], 'get /b/x': [{ 'apiKeyHeader_X-API-Key': [] }] })
-    })
-
-    it('is that of an application, and of withAuth of it', () => {
-      const api = apiApp({ prefix: '/api', auth: bearer })
-      api.get('/x', none)
-      expect(guards(routed((r) => r.use('/v1', api.routes())))).toEqual({ 'get /v1/api/x': [{ bearer: [] }] })
-      expect(guards(withAuth(key)(api))).toEqual({ 'get /api/x': [{ 'apiKeyHeader_X-API-Key': [] }] })
     })
 
     it('is that of the first of two layers for one method and path', () => {

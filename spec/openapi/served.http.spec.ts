@@ -2,7 +2,7 @@
  * A document that is served: the cookie name of the session comes from the request, and a route that was added later is
  * in it.
  */
-import Router, { type RouterInstance } from '@koa/router'
+import Router from '@koa/router'
 import Koa from 'koa'
 import session from 'koa-session'
 import { operation, sessionAuth, withAuth, type SecurityScheme } from 'koa-with-auth'
@@ -47,35 +47,18 @@ describe('a document that is served', () => {
     { description: 'a __Host- name', options: { key: '__Host-sid', secure: true }, name: '__Host-sid' },
   ])('names the cookie that the guard accepts: $description', async ({ options, name }) => {
     const { app, calls } = application(options)
-    const { url, close } = await listen(app)
-    try {
-      const { paths, components } = await documentAt(url)
-      expect(paths['/me']?.get?.security).toEqual([{ [`cookie_${name}`]: [] }])
-      const scheme = components?.securitySchemes?.[`cookie_${name}`] as SecurityScheme
-      expect(scheme).toMatchObject({ type: 'apiKey', in: 'cookie', name })
+    const { url } = await listen(app)
+    const { paths, components } = await documentAt(url)
+    expect(paths['/me']?.get?.security).toEqual([{ [`cookie_${name}`]: [] }])
+    const scheme = components?.securitySchemes?.[`cookie_${name}`] as SecurityScheme
+    expect(scheme).toMatchObject({ type: 'apiKey', in: 'cookie', name })
 
-      const { headers } = await ask(`${url}/login`, { method: 'POST', headers: https })
-      const cookies = headers.getSetCookie().map((line) => line.split(';')[0]!)
-      expect(cookies.map((cookie) => cookie.split('=')[0])).toEqual([name, `${name}.sig`])
-      const me = await ask(`${url}/me`, { headers: { ...https, Cookie: cookies.join('; ') } })
-      expect([me.status, me.text, calls.me]).toEqual([200, 'anna', 1])
-      const bare = await ask(`${url}/me`, { headers: https })
-      expect([bare.status, bare.challenge, calls.me]).toEqual([401, 'Session realm="api"', 1])
-    } finally {
-      await close()
-    }
-  })
-
-  it('is built again after a route was added, and has the same bytes until then', async () => {
-    const { app, router } = application({})
-    const { url, close } = await listen(app)
-    try {
-      const [first, second] = [await ask(`${url}/openapi.json`), await ask(`${url}/openapi.json`)]
-      expect(second.text).toBe(first.text)
-      ;(router as RouterInstance).get('/later', withAuth(sessionAuth()), () => {})
-      expect(Object.keys((await documentAt(url)).paths)).toEqual(['/me', '/later'])
-    } finally {
-      await close()
-    }
+    const { headers } = await ask(`${url}/login`, { method: 'POST', headers: https })
+    const cookies = headers.getSetCookie().map((line) => line.split(';')[0]!)
+    expect(cookies.map((cookie) => cookie.split('=')[0])).toEqual([name, `${name}.sig`])
+    const me = await ask(`${url}/me`, { headers: { ...https, Cookie: cookies.join('; ') } })
+    expect([me.status, me.text, calls.me]).toEqual([200, 'anna', 1])
+    const bare = await ask(`${url}/me`, { headers: https })
+    expect([bare.status, bare.challenge, calls.me]).toEqual([401, 'Session realm="api"', 1])
   })
 })

@@ -69,8 +69,7 @@ describe('an upgrade', () => {
 describe('a write with a cookie', () => {
   const site = guardedApp({ '/x': cookie })
   const sent = async (...lines: ReadonlyArray<string>) => {
-    const { port, close } = await listen(site.app)
-    onTestFinished(close)
+    const { port } = await listen(site.app)
     const { status, ran } = await sendCounted(site, port, 'POST /x', ['Cookie: id=k1', ...lines])
     return { status, ran }
   }

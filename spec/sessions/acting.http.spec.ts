@@ -3,7 +3,7 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import { authorize, authSettings, withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { recordsOf } from '../support/runs/eventRecords.js'
 import { ask, listen } from '../support/servers/server.js'
 
@@ -48,8 +48,7 @@ it('C-17 both are named, and who loses the right of support acts for no user fro
   const alone = authorize((user: User) => user.act === undefined)
   router.delete('/account', withAuth(sessionAuth(), alone), (ctx) => void (ctx.status = 204))
   app.use(router.routes())
-  const { url, close } = await listen(app)
-  onTestFinished(close)
+  const { url } = await listen(app)
 
   const decisions = recordsOf('decision', ({ route, actor }) => route === '/me' && actor !== undefined)
   const signIns = recordsOf('signed-in', ({ application }) => application === 'with support')

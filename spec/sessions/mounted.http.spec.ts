@@ -6,7 +6,7 @@ import mount from 'koa-mount'
 import { sessionAuth, sessionAuthSuperUser, withAuth } from 'koa-with-auth'
 import { sessions, type Signing } from 'koa-with-auth/sessions'
 import { memoryStore } from 'koa-with-auth/stores'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { listen } from '../support/servers/server.js'
 import { visitorOf } from '../support/sites/sessionsApp.js'
 
@@ -75,7 +75,6 @@ describe.each(Object.entries(within))('R01 mounted by %s', (_how, into) => {
     shop.app.silent = true
     shop.app.use(into(admin.app))
     const served = await listen(shop.app)
-    onTestFinished(served.close)
     return { shop, admin, served, one: visitorOf(served.port) }
   }
 
@@ -119,7 +118,6 @@ it('R01 two applications side by side have their own sessions', async () => {
     return inner(ctx.req, ctx.res)
   })
   const served = await listen(shop.app)
-  onTestFinished(served.close)
   const one = visitorOf(served.port)
   await one.post('/register/root')
   expect((await one.ask('/admin/me')).status).toBe(401)

@@ -6,7 +6,7 @@ import { withAuth } from 'koa-with-auth'
 import { sessions, type SessionsOptions } from 'koa-with-auth/sessions'
 import { begin, emailSignIn } from 'koa-with-auth/sign-in'
 import { oauth2 } from 'koa-with-auth/sign-in/oidc'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { listen } from '../support/servers/server.js'
 import { strongKey } from '../support/sites/sessionsApp.js'
 
@@ -34,8 +34,7 @@ const site = async (origin: Origin) => {
   router.get('/sign-in', withAuth(null), begin(provider))
   router.post('/mail', withAuth(null), begin(mail))
   app.use(router.routes())
-  const { port, errors, close } = await listen(app)
-  onTestFinished(close)
+  const { port, errors } = await listen(app)
   /** What is answered at a host: the status, and where it leads. */
   const ask = (host: string, path: string, body?: string) =>
     new Promise<readonly [number | undefined, string | undefined]>((resolve, reject) => {

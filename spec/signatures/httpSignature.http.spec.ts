@@ -7,7 +7,7 @@ import { allOf, authSettings, httpBearer, UnavailableError, withAuth } from 'koa
 import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { httpSignature, type HttpSignatureOptions } from 'koa-with-auth/signatures'
 import { signedRequest, type RequestSpec, type SigningOptions } from 'koa-with-auth/testing'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { sendRaw } from '../support/servers/rawSocket.js'
 import { listen } from '../support/servers/server.js'
 
@@ -41,7 +41,6 @@ const site = async (options: Options = {}, lookup: (keyid: string) => unknown = 
     ctx.status = 204
   })
   const served = await listen(new Koa().use(authSettings({ explain: true })).use(router.routes()))
-  onTestFinished(() => served.close())
   const sendSpec = async ({ method = 'GET', url = '/x', fields = [] }: RequestSpec, body = '') => {
     const head = [
       `${method} ${url} HTTP/1.1`,
@@ -211,8 +210,7 @@ describe('what is refused', () => {
       seen.push(ctx.query['id'])
       ctx.status = 204
     })
-    const { port, close } = await listen(new Koa().use(router.routes()))
-    onTestFinished(close)
+    const { port } = await listen(new Koa().use(router.routes()))
     const input = `("@method" ${signedParameter});created=${Math.floor(Date.now() / 1000)};keyid="k1"`
     const base = ['"@method": GET', `${signedParameter}: 5`, `"@signature-params": ${input}`].join('\n')
     const fields = `Signature-Input: s=${input}\r\nSignature: s=:${sign(null, Buffer.from(base), privateKey).toString('base64')}:`
@@ -372,7 +370,6 @@ it('combines with a token: who runs the client, and for whom it acts', async () 
     ctx.body = `${ctx.request.auth.partner.owner} for ${ctx.request.auth.user.user}`
   })
   const served = await listen(new Koa().use(router.routes()))
-  onTestFinished(() => served.close())
   const spec = signedRequest({ url: '/x', fields: [['Authorization', 'Bearer t']] }, usual)
   const response = await fetch(`${served.url}/x`, { headers: spec.fields as [string, string][] })
   expect(await response.text()).toBe('acme for anna')

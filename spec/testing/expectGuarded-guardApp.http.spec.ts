@@ -1,21 +1,10 @@
 /** `expectGuarded` of an application with guards of its own (`guardApp`). */
 import Router from '@koa/router'
 import Koa from 'koa'
-import {
-  apiKeyCookie,
-  guardApp,
-  httpBasicAuth,
-  httpBearer,
-  optional,
-  throttled,
-  withAuth,
-  type Authenticator,
-} from 'koa-with-auth'
+import { apiKeyCookie, guardApp, httpBearer, optional, withAuth, type Authenticator } from 'koa-with-auth'
 import { seal } from 'koa-with-auth/audit'
 import { expectGuarded } from 'koa-with-auth/testing'
-import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { ask, listen } from '../support/servers/server.js'
+import { describe, expect, it } from 'vitest'
 
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
 const cookie = apiKeyCookie({ authenticate: (_request, key) => key === 'good' && { user: 'anna' } })
@@ -70,21 +59,5 @@ describe('expectGuarded below guardApp', () => {
     const routes = router.routes()
     const app: Koa = guardApp(bearer, { middleware: [routes] })(new Koa().use(routes)) as never
     await expect(expectGuarded(app, router)).rejects.toThrow('GET /x: public, but not listed')
-  })
-
-  it('uses up no guess of its limiter, and works as before afterwards', async () => {
-    const limiter = new RateLimiterMemory({ points: 1, duration: 900 })
-    const consume = vi.spyOn(limiter, 'consume')
-    const basic = httpBasicAuth({ authenticate: (_request, user, password) => password === 'good' && { user } })
-    const { app, router, calls } = mounted(throttled({ limiter })(basic), null)
-    expect(await expectGuarded(app, router)).toMatchObject([{ protection: 'guarded' }])
-    expect(consume).not.toHaveBeenCalled()
-    const served = await listen(app)
-    onTestFinished(served.close)
-    const statusOf = async (password: string) =>
-      (await ask(`${served.url}/x`, { headers: { authorization: `Basic ${btoa(`anna:${password}`)}` } })).status
-    expect([await statusOf('good'), await statusOf('bad'), await statusOf('bad')]).toEqual([200, 401, 429])
-    expect(calls.handler).toBe(1)
-    expect(app.listenerCount('error')).toBe(1)
   })
 })

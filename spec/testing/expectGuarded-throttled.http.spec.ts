@@ -44,7 +44,7 @@ describe('expectGuarded', () => {
   it('passes where all guesses were used before, and gives none back', async () => {
     const { limiter } = limited(1)
     const { app, router } = served(throttled({ limiter })(basic))
-    const { port, close } = await listen(app)
+    const { port } = await listen(app)
     const guess = async () =>
       (
         await fetch(`http://127.0.0.1:${port}/pets`, {
@@ -54,7 +54,6 @@ describe('expectGuarded', () => {
     expect([await guess(), await guess()]).toEqual([401, 429])
     await expectGuarded(app, router)
     expect(await guess()).toBe(429)
-    await close()
   })
 
   it('fails where something else than throttled answers 429', async () => {

@@ -19,13 +19,9 @@ const tell = (ctx: { body: unknown; readonly request: object }) => {
 const answered = async (router: RouterInstance, path: string, init: RequestInit = {}) => {
   const app = new Koa()
   app.silent = true
-  const { url, close } = await listen(app.use(router.routes()))
-  try {
-    const { status, text, headers } = await ask(url + path, init)
-    return { status, text, headers }
-  } finally {
-    await close()
-  }
+  const { url } = await listen(app.use(router.routes()))
+  const { status, text, headers } = await ask(url + path, init)
+  return { status, text, headers }
 }
 
 const reported = async (...args: Parameters<typeof answered>) => {

@@ -185,7 +185,6 @@ describe('a delivery', () => {
     const router = new Router()
     router.post('/hook', withAuth(allOf({ hook, bearer })), (ctx) => void (ctx.status = 204))
     const served = await listen(new Koa().use(router.routes()))
-    onTestFinished(() => served.close())
     const send = async (token: string) => {
       const headers = { 'X-Hub-Signature-256': githubSignature('a'), Authorization: `Bearer ${token}` }
       return (await fetch(`${served.url}/hook`, { method: 'POST', body: 'a', headers })).status
@@ -200,7 +199,6 @@ describe('a delivery', () => {
     const router = new Router()
     router.post('/hook', withAuth(allOf([hook, hook])), (ctx) => void (ctx.status = 204))
     const served = await listen(new Koa().use(router.routes()))
-    onTestFinished(() => served.close())
     const send = async () =>
       (
         await fetch(`${served.url}/hook`, {
@@ -309,7 +307,6 @@ it('a bearer beside a webhook costs the delivery nothing', async () => {
   const router = new Router()
   router.post('/hook', withAuth([bearer, hook]), (ctx) => void (ctx.status = 204))
   const served = await listen(new Koa().use(authSettings({})).use(router.routes()))
-  onTestFinished(() => served.close())
   const send = async (headers: Record<string, string>) =>
     (await fetch(`${served.url}/hook`, { method: 'POST', body: 'a', headers })).status
   const signature = { 'X-Hub-Signature-256': githubSignature('a') }

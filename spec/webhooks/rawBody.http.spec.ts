@@ -111,7 +111,6 @@ describe('the body of a delivery', () => {
       ctx.body = 'body' in ctx.request.auth ? ctx.request.auth.text() : await parse.text(ctx.req)
     })
     const served = await listen(app.use(router.routes()))
-    onTestFinished(() => served.close())
     const send = async (headers: Record<string, string>) => {
       const response = await fetch(`${served.url}/hook`, { method: 'POST', body: 'abc', headers })
       return [response.status, await response.text()]
@@ -195,7 +194,6 @@ describe('a body that is no good', () => {
       ctx.status = 204
     })
     const served = await listen(new Koa().use(authSettings({ timeout: 150 })).use(router.routes()))
-    onTestFinished(() => served.close())
     const headers = { 'X-Hub-Signature-256': githubSignature('body') }
     expect((await fetch(`${served.url}/hook`, { method: 'POST', body: 'body', headers })).status).toBe(204)
     expect(seen).toEqual(['body'])
@@ -206,7 +204,6 @@ describe('a body that is no good', () => {
     const router = new Router()
     router.post('/hook', withAuth(webhook({ scheme: github, secrets: SECRET })), (ctx) => void (ctx.status = 204))
     const served = await listen(app.use(router.routes()))
-    onTestFinished(() => served.close())
     const socket = connect(served.port, '127.0.0.1')
     onTestFinished(() => void socket.destroy())
     socket.write(

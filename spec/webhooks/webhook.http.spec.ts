@@ -20,7 +20,7 @@ import {
   webhookScheme,
   type WebhookOptions,
 } from 'koa-with-auth/webhooks'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { stoppedClock } from '../support/runs/clock.js'
 import { listen } from '../support/servers/server.js'
 
@@ -35,7 +35,6 @@ const site = async (options: WebhookOptions) => {
     ctx.status = 204
   })
   const served = await listen(new Koa().use(authSettings({ explain: true })).use(router.routes()))
-  onTestFinished(() => served.close())
   const send = async (body: string, headers: Headers | ReadonlyArray<[string, string]>) => {
     // `fetch` would join two lines
     const lines = Array.isArray(headers) ? (headers as ReadonlyArray<[string, string]>) : Object.entries(headers)
@@ -364,7 +363,6 @@ describe('rawBody', () => {
       ctx.body = [ctx.request.auth.bytes, ctx.request.body]
     })
     const served = await listen(new Koa().use(router.routes()))
-    onTestFinished(() => served.close())
     const headers = { 'Content-Type': 'application/json' }
     const send = async (body: string) => {
       const answer = await fetch(`${served.url}/hook`, { method: 'POST', body, headers })
@@ -384,7 +382,6 @@ describe('json()', () => {
       ctx.body = ctx.request.auth.json()
     })
     const served = await listen(new Koa().use(router.routes()))
-    onTestFinished(() => served.close())
     const send = (body: string) =>
       fetch(`${served.url}/hook`, { method: 'POST', body, headers: { 'X-Shopify-Hmac-Sha256': hmac(body, 'base64') } })
     expect((await send('{')).status).toBe(400)

@@ -2,17 +2,12 @@
 import Router from '@koa/router'
 import Koa from 'koa'
 import { apiApp, authSettings, httpBearer, onError, withAuth, type ExceptionHandler } from 'koa-with-auth'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ask, listen } from '../../support/servers/server.js'
 
 class InvalidToken extends Error {}
 class Revoked extends InvalidToken {}
 class Unrelated extends Error {}
-
-const closing: Array<() => Promise<void>> = []
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close()
-})
 
 /** Two operations, on plain Koa and on `apiApp`: an authenticator that throws, and a handler that throws. */
 const serveBoth = async (raise: () => never, handlers: ReadonlyArray<ExceptionHandler>) => {
@@ -33,7 +28,6 @@ const serveBoth = async (raise: () => never, handlers: ReadonlyArray<ExceptionHa
     listen(new Koa().use(api.routes())),
     listen(new Koa().use(authSettings({ onError: handlers, realm: 'pets' })).use(router.routes())),
   ])
-  closing.push(...served.map(({ close }) => close))
   const get = (path: string) =>
     Promise.all(served.map(({ url }) => ask(`${url}${path}`, { headers: { Authorization: 'Bearer secret-token' } })))
   return { get, runs: () => runs, errors: () => served.flatMap(({ errors }) => errors) }
@@ -165,7 +159,6 @@ describe('7.3 the exception handler that is chosen', () => {
     )
     const outer = [onError(Revoked, named('outer Revoked')), onError(InvalidToken, named('outer InvalidToken'))]
     const served = await listen(new Koa().use(authSettings({ onError: outer })).use(inner.routes()))
-    closing.push(served.close)
     expect((await ask(`${served.url}/revoked`)).text).toBe('inner Revoked')
     expect((await ask(`${served.url}/invalid`)).text).toBe('outer InvalidToken')
   })

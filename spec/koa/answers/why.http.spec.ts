@@ -13,7 +13,7 @@ import {
   type Why,
 } from 'koa-with-auth'
 import { httpJwt } from 'koa-with-auth/jwt'
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { API, identityProvider, seconds, signedByHand, signingKey } from '../../support/servers/identityProvider.js'
 import { guardedApp, sendCounted } from '../../support/sites/guardedApp.js'
 import { listen } from '../../support/servers/server.js'
@@ -30,8 +30,7 @@ afterEach(() => void unsubscribe('koa-with-auth:decision', note))
 
 const site = async (auth: unknown, explain = true) => {
   const guarded = guardedApp({ '/x': auth }, { above: () => [authSettings({ explain }), bodyParser()] })
-  const { port, close } = await listen(guarded.app)
-  onTestFinished(close)
+  const { port } = await listen(guarded.app)
   return async (lines: ReadonlyArray<string>, method = 'GET', body = '') => {
     const answer = await sendCounted(guarded, port, `${method} /x`, lines, body)
     await expect.poll(() => records.length).toBeGreaterThan(0)

@@ -2,21 +2,13 @@
 import Router from '@koa/router'
 import Koa from 'koa'
 import { apiApp, httpBearer, withAuth } from 'koa-with-auth'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ask, listen } from '../../support/servers/server.js'
 
 const token = (secret: string) => httpBearer({ authenticate: (_request, sent) => sent === secret && { via: secret } })
 const authorized = (secret: string) => ({ headers: { Authorization: `Bearer ${secret}` } })
 
-const closing: Array<() => Promise<void>> = []
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close()
-})
-const serve = async <S, C>(app: Koa<S, C>) => {
-  const served = await listen(app)
-  closing.push(served.close)
-  return served.url
-}
+const serve = async <S, C>(app: Koa<S, C>) => (await listen(app)).url
 
 describe('apiApp({ auth })', () => {
   it('5.6.1 guards every method, `all` and a mounted router, below its prefix', async () => {

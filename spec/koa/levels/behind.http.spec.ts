@@ -330,9 +330,8 @@ describe('other readers of a guard with functions after it', () => {
 
   it('withPrincipal runs the functions with its principal', async () => {
     const app = new Koa().use(withPrincipal({ name: 'bob' })(router).routes())
-    const { url, close } = await listen(app)
+    const { url } = await listen(app)
     expect((await ask(`${url}/mine`)).status).toBe(200)
-    await close()
     expect(entered()).toStrictEqual(['loadTenant {"name":"bob"}', 'limit {"name":"bob"}', 'handler {"name":"bob"}'])
   })
 

@@ -106,12 +106,11 @@ test.each(['koa-router-12', 'koa-router-13', 'koa-router-14', '@koa/router'])(
     const loaded = createRequire(import.meta.url)(name) as typeof Router & { readonly default?: typeof Router }
     const teams = withAuth(a)(new (loaded.default ?? loaded)({ prefix: '/teams/:team' }))
     teams.get('/notes', handler('notes')).get('/notes/:id', handler('notes'))
-    const { port, close } = await listen(appOf(teams.routes()))
+    const { port } = await listen(appOf(teams.routes()))
     for (const path of ['/teams/1/notes', '/teams/1/notes/7']) {
       expect(await outcome(port, path, 'notes')).toEqual(denied('a'))
       expect(await outcome(port, path, 'notes', tokenOf('a'))).toEqual(admitted('a'))
     }
-    await close()
   },
 )
 

@@ -112,6 +112,5 @@ describe('D-R10 param hooks', () => {
     const own = await listen(appOf(misused.routes()))
     expect(await outcome(own.port, '/o/1/2', 'param', tokenOf('a'))).toMatchObject({ status: 500, calls: 0 })
     expect(String(own.errors[0])).toContain('router.get(path, withAuth(a), handler)')
-    await own.close()
   })
 })

@@ -227,7 +227,6 @@ describe('a misplaced guard that is seen when a request comes', () => {
         expect(callsOf('p')).toBe(0)
       }
       expect(String(own.errors[0])).toContain(operationOrRouter)
-      await own.close()
     }
   })
 
@@ -235,7 +234,6 @@ describe('a misplaced guard that is seen when a request comes', () => {
     const own = await listen(appOf(new Router().get('/x', guard).routes()))
     expect(await outcome(own.port, '/x', 'p')).toEqual(denied('a'))
     expect((await get(own.port, '/x', tokenOf('a'))).status).toBe(404)
-    await own.close()
   })
 
   test('a router inside of an operation keeps its own guards', async () => {
@@ -244,6 +242,5 @@ describe('a misplaced guard that is seen when a request comes', () => {
     const own = await listen(appOf(outer.routes()))
     expect(await outcome(own.port, '/outer/x', 'p')).toEqual(denied('b'))
     expect(await outcome(own.port, '/outer/x', 'p', tokenOf('b'))).toMatchObject({ status: 200, calls: 1 })
-    await own.close()
   })
 })

@@ -45,7 +45,6 @@ const seenBy = async (fill: (router: RouterInstance, look: AnyFunction) => void,
   app.use(router.routes() as unknown as Koa.Middleware)
   const served = await listen(app)
   const { status } = await get(served.port, path)
-  await served.close()
   return { seen, status }
 }
 
@@ -123,7 +122,6 @@ describe(`levels.ts rests on these facts of ${named}`, () => {
     })
     const served = await listen(app)
     expect((await get(served.port, '/late')).status).toBe(204)
-    await served.close()
   })
 
   test('the layers of an array of paths may share one `stack`, so it must be replaced, not changed', () => {
@@ -252,7 +250,6 @@ describe(`placement.ts rests on these facts of ${named} and Koa`, () => {
     app.use((ctx) => seen.push('captures' in ctx, 'matched' in ctx))
     const served = await listen(app)
     await get(served.port, '/')
-    await served.close()
     expect(seen).toEqual([false, false])
   })
 })
@@ -270,7 +267,6 @@ describe('ResponseSnapshot.ts rests on these facts of Koa', () => {
     })
     const served = await listen(app)
     await get(served.port, '/')
-    await served.close()
     return seen
   }
   const begin = { status: 404, _body: undefined, _explicitStatus: undefined, _explicitNullBody: undefined }

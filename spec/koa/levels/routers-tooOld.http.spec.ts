@@ -34,15 +34,11 @@ describe.each(['koa-router-classic-7', 'koa-router-8'])('%s', (name) => {
     // Safe: the middleware of an old router is middleware, too
     app.use(router.routes() as unknown as Koa.Middleware)
     const server = await listen(app)
-    try {
-      for (const headers of [{}, { Authorization: 'Bearer good' }]) {
-        const { status, text } = await ask(`http://127.0.0.1:${server.port}/x`, {
-          headers: new Headers(Object.entries(headers)),
-        })
-        expect([status, text]).toStrictEqual([500, 'Internal Server Error'])
-      }
-    } finally {
-      await server.close()
+    for (const headers of [{}, { Authorization: 'Bearer good' }]) {
+      const { status, text } = await ask(`http://127.0.0.1:${server.port}/x`, {
+        headers: new Headers(Object.entries(headers)),
+      })
+      expect([status, text]).toStrictEqual([500, 'Internal Server Error'])
     }
     expect(ran).toBe(0)
     expect(new Set(errors)).toStrictEqual(
@@ -63,11 +59,7 @@ it('koa-router 12, which other projects still install, is supported', async () =
   // Safe: as above
   app.use(router.routes() as unknown as Koa.Middleware)
   const server = await listen(app)
-  try {
-    const url = `http://127.0.0.1:${server.port}/x`
-    expect((await ask(url)).status).toBe(401)
-    expect(await ask(url, { headers: { Authorization: 'Bearer good' } })).toMatchObject({ status: 200, text: 'anna' })
-  } finally {
-    await server.close()
-  }
+  const url = `http://127.0.0.1:${server.port}/x`
+  expect((await ask(url)).status).toBe(401)
+  expect(await ask(url, { headers: { Authorization: 'Bearer good' } })).toMatchObject({ status: 200, text: 'anna' })
 })

@@ -8,7 +8,7 @@ import Router from '@koa/router'
 import { either as E, option as O, taskEither as TE } from 'fp-ts'
 import Koa from 'koa'
 import { httpBearer, withAuth, type Authenticator, type AuthenticatorLike, type Guard } from 'koa-with-auth'
-import { expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
 import { listen } from '../servers/server.js'
 
 export interface Sending {
@@ -47,8 +47,7 @@ export const running = async (build: (app: Koa, answering: Answering) => void): 
     seen.push(Reflect.get(ctx.request, 'auth'))
     ctx.body = { ok: true }
   })
-  const { url, port, errors, close } = await listen(app)
-  onTestFinished(close)
+  const { url, port, errors } = await listen(app)
   const ask = async (path = '/x', sending: Sending = {}): Promise<Answer> => {
     const before = seen.length
     const answer = await askPort(port, path, sending)

@@ -144,7 +144,6 @@ export const describeDecisions = (framework: Framework) =>
       router.get('/api/list', withAuth(list), (ctx) => void (ctx.body = { auth: ctx.request.auth }))
       app.use(router.routes())
       const koa = await listen(app)
-      onTestFinished(koa.close)
       const { ask } = await served(framework, app, [get('/api/list', list)])
       for (const sent of table) {
         const headers = JSON.parse(JSON.stringify(sent)) as Record<string, string>
@@ -220,7 +219,6 @@ export const describeDecisions = (framework: Framework) =>
       })
       app.use(router.routes())
       const koa = await listen(app)
-      onTestFinished(koa.close)
       const { headers } = await fetch(`${koa.url}/in`, { method: 'POST' })
       const cookie = headers
         .getSetCookie()

@@ -4,6 +4,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo, Server as NetServer } from 'node:net'
 import type Koa from 'koa'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { getCurrentTest } from 'vitest/suite'
 
 export interface Served {
   /** `http://127.0.0.1:port`, after the suite has begun. */
@@ -13,7 +14,7 @@ export interface Served {
   readonly errors: unknown[]
 }
 
-/** Starts an application on a free port of the loopback address. */
+/** Starts an application on a free port of the loopback address, in a test until it has finished. */
 export const listen = async <S, C>(app: Koa<S, C>): Promise<Served & { readonly close: () => Promise<void> }> => {
   const errors: unknown[] = []
   app.on('error', (error: unknown) => errors.push(error))
@@ -23,16 +24,13 @@ export const listen = async <S, C>(app: Koa<S, C>): Promise<Served & { readonly 
   // otherwise a server closes a connection that was idle for seconds, while a test on a busy machine sends on it
   server.keepAliveTimeout = 0
   const { port } = server.address() as AddressInfo
-  return {
-    url: `http://127.0.0.1:${port}`,
-    port,
-    errors,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
+  const close = (): Promise<void> =>
+    new Promise((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+  if (getCurrentTest() !== undefined) onTestFinished(close)
+  return { url: `http://127.0.0.1:${port}`, port, errors, close }
 }
 
 /** Serves an application while the surrounding suite runs. Read its properties inside of tests. */

@@ -6,7 +6,6 @@ import { hash } from 'koa-with-auth/passwords'
 import { sessions, type Sessions, type SessionsOptions } from 'koa-with-auth/sessions'
 import { askSecondFactor, begin, emailSignIn, finish, passwordSignIn, secondFactor } from 'koa-with-auth/sign-in'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
-import { onTestFinished } from 'vitest'
 import { listen } from '../servers/server.js'
 import { strongKey } from './sessionsApp.js'
 
@@ -114,8 +113,7 @@ export const deviceSite = async (
   })
   more(router, made)
   app.use(router.routes())
-  const { port, errors, close } = await listen(app)
-  onTestFinished(() => close())
+  const { port, errors } = await listen(app)
   const ask = async (path: string, headers: Readonly<Record<string, string>> = {}, body?: object | string) => {
     const isForm = typeof body === 'string'
     const type = isForm ? 'application/x-www-form-urlencoded' : 'application/json'

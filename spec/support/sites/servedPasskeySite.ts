@@ -1,12 +1,10 @@
 /** The application with passkeys, served. Apart from it, because processes of their own import that one without a test. */
-import { onTestFinished } from 'vitest'
 import { listen } from '../servers/server.js'
 import { passkeySite, type PasskeySiteOptions } from './passkeySite.js'
 
 /** Serves the application until the test is over. */
 export const servedPasskeySite = async (options: PasskeySiteOptions = {}) => {
   const site = passkeySite(options)
-  const { url, close, errors } = await listen(site.app)
-  onTestFinished(close)
+  const { url, errors } = await listen(site.app)
   return { ...site, url: () => url, errors }
 }

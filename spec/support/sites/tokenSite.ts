@@ -2,7 +2,6 @@
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import type { Authenticator } from 'koa-with-auth'
-import { onTestFinished } from 'vitest'
 import { authOf, guardedApp } from './guardedApp.js'
 import { ask, listen } from '../servers/server.js'
 
@@ -34,8 +33,7 @@ export const tokenSite = async (
     ctx.body = authOf(ctx)
   }
   const { app, calls } = guardedApp({ '/me': auth }, { handler: tell, ...options })
-  const { url, port, errors, close } = await listen(app)
-  onTestFinished(close)
+  const { url, port, errors } = await listen(app)
   const get: TokenSite['get'] = async (token, headers = {}, method = 'GET') => {
     const before = calls()
     const own = token === undefined ? {} : { Authorization: `Bearer ${token}` }

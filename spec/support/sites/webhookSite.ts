@@ -4,7 +4,6 @@ import Router from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import { authSettings, withAuth } from 'koa-with-auth'
 import { github, webhook, type WebhookOptions } from 'koa-with-auth/webhooks'
-import { onTestFinished } from 'vitest'
 import { listen } from '../servers/server.js'
 
 export const SECRET = 'an-example-secret'
@@ -46,7 +45,6 @@ export const webhookSite = async (options: SiteOptions = {}): Promise<WebhookSit
   app.use(router.routes())
   app.silent = true
   const served = await listen(app)
-  onTestFinished(() => served.close())
   return {
     url: served.url,
     port: served.port,
