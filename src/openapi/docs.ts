@@ -63,29 +63,20 @@ const serveAsset = (
   ctx.body = content
 }
 
-/** Redirects `/docs/` to `/docs`, because the references of the page are relative to that. */
-const withoutSlash = (ctx: Context): void => {
-  ctx.status = 308
-  ctx.set('Location', `../${ctx.path.slice(0, -1).split('/').at(-1)}`)
-  ctx.body = ''
-}
-
-interface DocsParts {
-  readonly where: string
-  readonly options: DocsPageOptions & OpenApiOptions
-  /** The folder of swagger-ui-dist. Without it, there is only the document. */
-  readonly folder: string | undefined
-}
-
-/**
- * Registers the page, its document, and each file under its own path on the router `target`, so the router's matching decides what is
- * served. They describe `described`, which may be the same router. Throws a TypeError
- * for options that cannot work.
- */
+/** Registers the page, its document, and each file under its own path on `target`. They describe `described`, perhaps the same router. */
 export const addDocs = <S, C, T, D>(
   target: RouterInstance<S, C>,
   described: RouterInstance<T, D>,
-  { where, options, folder }: DocsParts,
+  {
+    where,
+    options,
+    folder,
+  }: {
+    readonly where: string
+    readonly options: DocsOptions
+    /** The folder of swagger-ui-dist. Without it, there is only the document. */
+    readonly folder: string | undefined
+  },
 ): void => {
   checkOptions(where, withoutExtensions(options), { ...documentChecks, ...pageChecks })
   const { path = '/docs', documentPath = '/openapi.json', auth, ...document } = options
@@ -118,7 +109,11 @@ export const addDocs = <S, C, T, D>(
   const pagePart: Part = { path }
   const servePage: DocsHandler = async (ctx, next) => {
     if (isTaken(seen, pagePart, ctx)) return next()
-    if (ctx.path.endsWith('/')) return withoutSlash(ctx)
+    if (ctx.path.endsWith('/')) {
+      // the references of the page are relative to the path without the slash
+      ctx.set('Location', `../${ctx.path.slice(0, -1).split('/').at(-1)}`)
+      return Object.assign(ctx, { status: 308, body: '' })
+    }
     const { html, fields } = await page()
     return serveAsset(ctx, html, { fields, keepCaching: true })
   }
@@ -182,14 +177,10 @@ export const docs = <S, C>(
 
 declareFactory('docs', docs)
 
-/*
- * The operations that a page describes: those of its router, as they are mounted where the request came in.
- *
- * Mounting clones layers with their prefixes, and a level above puts its guards into the clones. So the page lists the layers of
- * `ctx.router` whose path starts with the path where the page's router was mounted. The plan of a layer says which applications it
- * belongs to (R13). Layers of a plain router are recognized by their path: if it is mounted without one, the document also describes
- * its siblings. A page that is mounted beside its router describes the router as it is.
- */
+// The operations that a page describes: those of its router, as they are mounted where the request came in. Mounting clones layers with
+// their prefixes, and a level above puts its guards into the clones. So the page lists the layers of `ctx.router` whose path starts with
+// the path where the page's router was mounted, and whose plan belongs to its application (R13). A plain router is known by its path
+// alone: mounted without one, the document also describes its siblings. A page beside its router describes the router as it is.
 
 interface MountedRouter {
   readonly stack: Layer[]

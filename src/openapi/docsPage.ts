@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { escapeHtml } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
 import { pageScript, pageStyle } from './pageFiles.js'
-import { loadOnce, pageFiles, type PageFile } from './swaggerUi.js'
+import { loadOnce, pageFiles } from './swaggerUi.js'
 
 interface PageContent {
   readonly title: string
@@ -53,10 +53,7 @@ const htmlOf = ({ title, description, path, documentPath }: PageContent): string
 `
 }
 
-/**
- * The header fields of the page. They allow nothing from elsewhere, no inline script, and no frame around the page.
- * Test calls go to its own origin, and to those of the servers that the document names.
- */
+/** The header fields of the page: nothing from elsewhere, no inline script, no frame, and test calls only to servers of the document. */
 const pageFields = ({ servers }: PageContent): Readonly<Record<string, string>> => ({
   'Content-Security-Policy': [
     "default-src 'none'",
@@ -87,19 +84,10 @@ export interface Asset {
   readonly etag: string
 }
 
-const SCRIPT = 'text/javascript; charset=utf-8'
-const STYLE = 'text/css; charset=utf-8'
-const IMAGE = 'image/png'
+const types = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', png: 'image/png' }
 
-// What has no content here is in swagger-ui-dist
-const files: Readonly<Record<PageFile, readonly [type: string, content?: string]>> = {
-  'swagger-ui.css': [STYLE],
-  'swagger-ui-bundle.js': [SCRIPT],
-  'favicon-16x16.png': [IMAGE],
-  'favicon-32x32.png': [IMAGE],
-  'page.css': [STYLE, pageStyle],
-  'page.js': [SCRIPT, pageScript],
-}
+// All others are in swagger-ui-dist
+const ownFiles: Readonly<Record<string, string>> = { 'page.css': pageStyle, 'page.js': pageScript }
 
 export const assetOf = (type: string, content: Buffer | string): Asset => {
   const bytes = Buffer.from(content)
@@ -114,6 +102,8 @@ export const pageOf = (content: PageContent) => ({
 /** The files of the page, in the order of their list; `load` rejects while a file cannot be read. */
 export const assetsIn = (folder: string) =>
   pageFiles.map((name) => {
-    const [type, content] = files[name]
-    return { name, load: loadOnce(async () => assetOf(type, content ?? (await readFile(join(folder, name))))) }
+    // Safe: each name ends so
+    const type = types[name.slice(name.lastIndexOf('.') + 1) as keyof typeof types]
+    const load = loadOnce(async () => assetOf(type, ownFiles[name] ?? (await readFile(join(folder, name)))))
+    return { name, load }
   })

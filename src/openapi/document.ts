@@ -3,10 +3,10 @@ import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { leaves, schemeOf, type Description, type Leaf } from '../core/Description.js'
 import { effective } from '../core/Requirement.js'
-import { fromNow, memory, type Memory } from '../core/memory.js'
-import { checkOptions, declareFactory, withoutUndefined, type Given } from '../core/options.js'
+import { fromNow, memory } from '../core/memory.js'
+import { checkOptions, declareFactory, withoutUndefined } from '../core/options.js'
 import { operationsOf } from '../koa/operations.js'
-import { checkRouter, type Layer } from '../koa/router.js'
+import { checkRouter } from '../koa/router.js'
 import { documentChecks, info, root, type OpenApiOptions } from './documentOptions.js'
 import { withoutExtensions } from './operation.js'
 import type { PathTemplate } from './paths.js'
@@ -21,19 +21,8 @@ import {
 } from './security.js'
 
 // An option that is undefined counts as left out
-const given = (options: OpenApiOptions, isGiven: (name: string) => boolean): Readonly<Record<string, unknown>> =>
+const given = (options: OpenApiOptions, isGiven: (name: string) => boolean): object =>
   Object.fromEntries(Object.entries(withoutUndefined(options)).filter(([name]) => isGiven(name)))
-
-const infoOf = (options: OpenApiOptions): OpenAPIV3_1.InfoObject => {
-  const { title, version } = options
-  return { title, ...given(options, (name) => name in info), version }
-}
-
-const rootOf = (options: OpenApiOptions): Given<Pick<OpenApiOptions, 'servers' | 'tags' | 'externalDocs'>> => ({
-  // OpenAPI's default, written out
-  servers: [{ url: '/' }],
-  ...given(options, (name) => name !== 'components' && (name in root || name.startsWith('x-'))),
-})
 
 /** Merges the author's components with the derived ones. The author's win. */
 const componentsOf = (
@@ -81,7 +70,6 @@ export const openApi = <S, C>(router: Routed<S, C>, options: OpenApiOptions, req
   return makeDocument(router, options, request)
 }
 
-/** The same for a part of a router, as a docs page shows it: its layers, and how they are tried. */
 const makeDocument = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request?: Request): ApiDocument => {
   checkOptions('openApi', withoutExtensions(options), documentChecks)
   const { operations, routes, undescribed } = documentedIn(router, request)
@@ -111,8 +99,10 @@ const makeDocument = <S, C>(router: Routed<S, C>, options: OpenApiOptions, reque
   )
   return {
     openapi: '3.1.0',
-    info: infoOf(options),
-    ...rootOf(options),
+    info: { title: options.title, ...given(options, (name) => name in info), version: options.version },
+    // OpenAPI's default, written out
+    servers: [{ url: '/' }],
+    ...given(options, (name) => name !== 'components' && (name in root || name.startsWith('x-'))),
     paths,
     ...(Object.keys(webhooks).length > 0 && { webhooks }),
     ...(Object.keys(components).length > 0 && { components }),
@@ -169,7 +159,6 @@ const operationObject = (
   }
 }
 
-type TemplateParameter = PathTemplate['parameters'][number]
 type Parameter = OpenAPIV3_1.ParameterObject | OpenAPIV3_1.ReferenceObject
 
 type Resolve = (parameter: Parameter) => OpenAPIV3_1.ParameterObject | undefined
@@ -185,7 +174,7 @@ const resolveAmong =
 
 /** All parameters, those of the path first, by their `names` in the document. A declared one of the same name adds to it, and wins. */
 const operationParameters = (
-  own: ReadonlyArray<TemplateParameter>,
+  own: PathTemplate['parameters'],
   names: ReadonlyArray<string>,
   declared: ReadonlyArray<Parameter>,
   resolve: Resolve,
@@ -205,7 +194,7 @@ const operationParameters = (
 }
 
 const parameterObject = (
-  { name, wildcard }: TemplateParameter,
+  { name, wildcard }: PathTemplate['parameters'][number],
   said: OpenAPIV3_1.ParameterObject | undefined,
 ): OpenAPIV3_1.ParameterObject => ({
   name,
@@ -222,21 +211,6 @@ const parameterObject = (
 export interface SerializedDocument {
   readonly document: ApiDocument
   readonly json: string
-}
-
-interface CachedRouter<S, C> {
-  readonly layers: ReadonlyArray<LayerVersion<S, C>>
-  /** The schemes that depend on the application of the request. */
-  readonly requestDependent: ReadonlyArray<Leaf>
-  /** The documents, by the schemes of a request. */
-  readonly documents: Memory<SerializedDocument>
-}
-
-interface LayerVersion<S, C> {
-  readonly layer: Layer<S, C>
-  // `router.prefix` and levels change these two in place
-  readonly path: string | RegExp
-  readonly functions: Layer<S, C>['stack']
 }
 
 // One entry for each name of the session's cookie, usually one. Bounded, because `schemeFor` may return anything
@@ -265,19 +239,19 @@ export const cachedOpenApi = <S, C>(
   options: OpenApiOptions,
 ): ((request?: Request) => SerializedDocument) => {
   checkOptions('cachedOpenApi', withoutExtensions(options), documentChecks)
-  let last: CachedRouter<S, C> | undefined
+  let last = editionOf(router)
   return (request) => {
-    const edition = isCurrentEdition(router, last) ? last : editionOf(router)
-    last = edition
-    const key =
-      request === undefined
-        ? ''
-        : JSON.stringify(edition.requestDependent.map((leaf) => [schemeOf(leaf, request), leaf.alsoFor?.(request)]))
-    const cached = edition.documents.get(key)
+    const layers = layerVersions(router)
+    const isCurrent = layers.length === last.layers.length && layers.every((one, at) => one === last.layers[at])
+    if (!isCurrent) last = editionOf(router)
+    const { requestDependent, documents } = last
+    const schemes = request && requestDependent.map((leaf) => [schemeOf(leaf, request), leaf.alsoFor?.(request)])
+    const key = JSON.stringify(schemes) ?? ''
+    const cached = documents.get(key)
     if (cached !== undefined) return cached
     const document = makeDocument(router, options, request)
     const made = { document, json: JSON.stringify(document) }
-    edition.documents.set(key, fromNow(made))
+    documents.set(key, fromNow(made))
     return made
   }
 }
@@ -285,21 +259,16 @@ export const cachedOpenApi = <S, C>(
 declareFactory('openApi', openApi)
 declareFactory('cachedOpenApi', cachedOpenApi)
 
-const isCurrentEdition = <S, C>(
-  { stack }: Routed<S, C>,
-  edition: CachedRouter<S, C> | undefined,
-): edition is CachedRouter<S, C> =>
-  edition !== undefined &&
-  edition.layers.length === stack.length &&
-  edition.layers.every(({ layer, path, functions }, at) => {
-    const now = stack[at]
-    return now === layer && now.path === path && now.stack === functions
-  })
+// `router.prefix` and levels change path and functions of a layer in place
+const layerVersions = <S, C>({ stack }: Routed<S, C>): ReadonlyArray<unknown> =>
+  stack.flatMap((layer) => [layer, layer.path, layer.stack])
 
-const editionOf = <S, C>(router: Routed<S, C>): CachedRouter<S, C> => ({
-  layers: router.stack.map((layer) => ({ layer, path: layer.path, functions: layer.stack })),
+const editionOf = <S, C>(router: Routed<S, C>) => ({
+  layers: layerVersions(router),
+  /** The schemes that depend on the application of the request. */
   requestDependent: requestDependentLeaves(router),
-  documents: memory({ size: MAX_DOCUMENTS, maxAge: Infinity, dropsFirst: 'oldest' }),
+  /** By the schemes of a request. */
+  documents: memory<SerializedDocument>({ size: MAX_DOCUMENTS, maxAge: Infinity, dropsFirst: 'oldest' }),
 })
 
 const requestDependentLeaves = <S, C>(router: Routed<S, C>): ReadonlyArray<Leaf> => {

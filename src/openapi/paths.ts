@@ -15,19 +15,11 @@ export interface PathTemplate {
   readonly outline: string
   /** The outline, and which parameters are wildcards: patterns of the same shape match the same URLs. */
   readonly shape: string
-  readonly parameters: ReadonlyArray<PathTemplateParameter>
+  /** `wildcard`: it matches several segments. */
+  readonly parameters: ReadonlyArray<{ readonly name: string; readonly wildcard: boolean }>
 }
 
-interface PathTemplateParameter {
-  readonly name: string
-  /** Whether it matches several segments. */
-  readonly wildcard: boolean
-}
-
-/**
- * The templates of a pattern, with and without its optional groups, the longest first; or why one of them cannot be
- * written. It uses the same parser as the router. A RegExp has no template.
- */
+/** The templates of a pattern, with and without its optional groups, the longest first; or why one of them cannot be written. */
 export const templatesOf = (pattern: string | RegExp): ReadonlyArray<E.Either<string, PathTemplate>> => {
   if (typeof pattern !== 'string') return [E.left('a regular expression is not a path template')]
   try {
@@ -74,8 +66,8 @@ const templateOf = (pieces: ReadonlyArray<Piece>): E.Either<string, PathTemplate
 
 // 3.1, Paths Object: a name is unique in a path. The router allows a mounted path to repeat a name
 // (/users/:id/pets/:id), and gives a handler the last one, so that one keeps its name
-const templateParametersOf = (keys: ReadonlyArray<Key>): ReadonlyArray<PathTemplateParameter> =>
-  keys.reduceRight<ReadonlyArray<PathTemplateParameter>>((rest, { name: given, type }) => {
+const templateParametersOf = (keys: ReadonlyArray<Key>): PathTemplate['parameters'] =>
+  keys.reduceRight<PathTemplate['parameters']>((rest, { name: given, type }) => {
     const name = given.replaceAll(/[{}/?#]/g, '_')
     return [{ name: unused(name, new Set(rest.map((one) => one.name))), wildcard: type === 'wildcard' }, ...rest]
   }, [])

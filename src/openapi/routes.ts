@@ -26,12 +26,6 @@ interface DescribedRoute {
   readonly templates: ReadonlyArray<PathTemplate>
 }
 
-interface RouteOperation {
-  readonly route: DescribedRoute
-  readonly template: PathTemplate
-  readonly method: ListedMethod
-}
-
 /** A route, or a part of one, that OpenAPI cannot list among its paths. */
 export interface Undescribed {
   readonly path: string
@@ -40,11 +34,6 @@ export interface Undescribed {
   readonly summary?: string
   /** As in an Operation Object. */
   readonly security?: OpenAPIV3_1.SecurityRequirementObject[]
-}
-
-interface UndescribedPart {
-  readonly route: DescribedRoute
-  readonly entry: Undescribed
 }
 
 const readOne = (
@@ -87,10 +76,10 @@ const undescribedPart = (
   path: string | RegExp,
   methods: ReadonlyArray<string>,
   reason: string,
-): UndescribedPart => {
+) => {
   const { summary } = route.described
   const { requirements } = route.security
-  const entry = {
+  const entry: Undescribed = {
     path: String(path),
     methods,
     reason,
@@ -101,18 +90,24 @@ const undescribedPart = (
 }
 
 /** An operation in its place. A document has one for each path template and method. */
-interface PlacedOperation extends RouteOperation {
+interface PlacedOperation {
+  readonly route: DescribedRoute
+  readonly template: PathTemplate
+  readonly method: ListedMethod
   readonly path: string
   /** The names of the path's parameters in the document. */
   readonly names: ReadonlyArray<string>
 }
 
 /** One operation for each path and method: the one that runs first, or if `lastAnswers` the last one. */
-const placesOf = (operations: ReadonlyArray<RouteOperation>, lastAnswers: boolean) => {
+const placesOf = (
+  operations: ReadonlyArray<Pick<PlacedOperation, 'route' | 'template' | 'method'>>,
+  lastAnswers: boolean,
+) => {
   // OpenAPI 3.1, Paths Object: templates that differ only in names are one path. The first gives the names
   const paths = new Map<string, Pick<PlacedOperation, 'path' | 'names'>>()
   const placedByKey = new Map<string, PlacedOperation>()
-  const shadowed: UndescribedPart[] = []
+  const shadowed: ReturnType<typeof undescribedPart>[] = []
   for (const operation of operations) {
     const { outline, path, parameters } = operation.template
     const shared = paths.get(outline) ?? { path, names: parameters.map(({ name }) => name) }
@@ -147,10 +142,6 @@ const idsAmong = (placed: ReadonlyArray<PlacedOperation>): ReadonlySet<PlacedOpe
   return new Set(holders.values())
 }
 
-export interface DocumentedOperation extends PlacedOperation {
-  readonly hasId: boolean
-}
-
 /** Reads a router. Throws a TypeError for a route with two descriptions, and for two routes with one `operationId`. */
 export const documentedIn = <S, C>(router: Routed<S, C>, request?: Request) => {
   const secured = new Map<Requirement, Security>()
@@ -183,3 +174,5 @@ const listedMethods = (methods: ReadonlyArray<string>) => {
   const others = [...own].filter((method) => !(pathItemMethods as ReadonlyArray<string>).includes(method.toLowerCase()))
   return { listed: pathItemMethods.filter((method) => own.has(method.toUpperCase())), others }
 }
+
+export type DocumentedOperation = ReturnType<typeof documentedIn>['operations'][number]

@@ -80,34 +80,29 @@ const remarkOf = (description: Description): string | undefined => {
 
 const formRemarksOf = (description: Description): ReadonlyArray<string> => {
   const { forms, isInEach } = formFields(description)
-  const [first] = forms
+  const [first, ...others] = forms.map((fields) => fields.map((name) => `\`${name}\``).join(' and '))
   if (first === undefined) return []
-  return isInEach && forms.length === 1
-    ? [`**Guarded** by the fields ${inSentence(first)} of the request body.`]
-    : [`The fields ${forms.map(inSentence).join(', or ')} of the request body are a credential, too.`]
+  return isInEach && others.length === 0
+    ? [`**Guarded** by the fields ${first} of the request body.`]
+    : [`The fields ${[first, ...others].join(', or ')} of the request body are a credential, too.`]
 }
-
-const inSentence = (fields: ReadonlyArray<string>): string => fields.map((name) => `\`${name}\``).join(' and ')
 
 /** What a requirement demands. Some schemes depend on the application of the request. */
 export const securityOf = (requirement: Requirement, request?: Request): Security => {
   const description = effective(requirement)?.description
   if (description === undefined) return publicSecurity
-  const alternatives = alternativesOf(description)
+  const listed = alternativesOf(description)
     // OpenAPI must not say that anonymous callers pass where a plain function may refuse them
     .filter(({ mayBeRefused }) => !mayBeRefused)
     .flatMap(({ demands }) => withDiscovery(demands, request))
-    .map((demands) => ({
-      anonymous: demands.length === 0,
-      members: schemeMembers(demands, request),
-    }))
-  // Alternatives of plain functions must not become `{}`, which means that anonymous callers pass
-  const listed = alternatives.filter(({ anonymous, members }) => anonymous || members.length > 0)
+    .map((demands) => ({ isAnonymous: demands.length === 0, members: schemeMembers(demands, request) }))
+    // Alternatives of plain functions must not become `{}`, which means that anonymous callers pass
+    .filter(({ isAnonymous, members }) => isAnonymous || members.length > 0)
+    .map(({ members }) => members)
   return {
     description,
-    requirements:
-      listed.length === 0 ? undefined : distinctRequirements(listed.map(({ members }) => requirementObject(members))),
-    schemes: listed.flatMap(({ members }) => members),
+    requirements: listed.length === 0 ? undefined : distinctRequirements(listed.map(requirementObject)),
+    schemes: listed.flat(),
     remark: remarkOf(description),
   }
 }
@@ -153,15 +148,8 @@ const requirementObject = (members: ReadonlyArray<Member>): OpenAPIV3_1.Security
 
 const distinctRequirements = (
   requirements: ReadonlyArray<OpenAPIV3_1.SecurityRequirementObject>,
-): OpenAPIV3_1.SecurityRequirementObject[] => {
-  const contentOf = (requirement: object): string =>
-    JSON.stringify(Object.entries(requirement).sort(([a], [b]) => (a < b ? -1 : 1)))
-  const seen = new Set<string>()
-  return requirements.filter((requirement) => {
-    const content = contentOf(requirement)
-    return !seen.has(content) && seen.add(content)
-  })
-}
+): OpenAPIV3_1.SecurityRequirementObject[] =>
+  requirements.filter((one, at) => requirements.findIndex((other) => isDeepStrictEqual(one, other)) === at)
 
 interface SchemeUse extends NamedScheme {
   readonly where: string
@@ -207,15 +195,10 @@ const formSchema = (fields: ReadonlyArray<string>): OpenAPIV3_1.SchemaObject => 
   type: 'object',
   required: [...fields],
   properties: Object.fromEntries(
-    fields.map((name) => [
-      name,
-      {
-        type: 'string',
-        minLength: 1,
-        maxLength: MAX_FIELD_LENGTH,
-        ...(/passw|passphrase/i.test(name) && { format: 'password' }),
-      },
-    ]),
+    fields.map((name) => {
+      const format = /passw|passphrase/i.test(name) && { format: 'password' }
+      return [name, { type: 'string', minLength: 1, maxLength: MAX_FIELD_LENGTH, ...format }]
+    }),
   ),
 })
 
@@ -327,10 +310,7 @@ const refusesOrigins = (description: Description, method: ListedMethod): boolean
   (isAmbient(description) && !isSafe(method.toUpperCase())) ||
   leaves(description).some(({ exposesChallenges }) => exposesChallenges !== undefined)
 
-/**
- * The responses of an operation: its own, and those of its guard. If an operation describes the same status itself, its
- * description stays. Its own 401 still names the challenge. The answers of guards are written once, as components.
- */
+/** The responses of an operation: its own, and those of its guard. Its own of the same status stays, but its own 401 names the challenge. */
 export const responsesOf = (own: Responses | undefined, failures: ReadonlyArray<FailureStatus>): Responses => {
   const isBare = own === undefined || Object.keys(own).length === 0
   const responses: Responses = isBare ? { 200: { description: 'OK' } } : { ...own }

@@ -3,16 +3,14 @@ import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 
 /** The files of the page. An exact list, not a folder: no part of a request becomes part of a path. */
-export const pageFiles = [
+export const pageFiles: ReadonlyArray<string> = [
   'swagger-ui.css',
   'swagger-ui-bundle.js',
   'favicon-16x16.png',
   'favicon-32x32.png',
   'page.css',
   'page.js',
-] as const
-
-export type PageFile = (typeof pageFiles)[number]
+]
 
 /** The folder of the installed `swagger-ui-dist`, as the module at `from` finds it; `undefined` if there is none. */
 export const findSwaggerUi = (from: string | URL = import.meta.url): string | undefined => {

@@ -33,53 +33,37 @@
       // characters that end the value could add attributes to the cookie
       setCookie(schema.get('name'), String(entry.get('value')).replace(/[;\r\n]/g, ''), '')
     })
-  const cookies = () => ({
-    statePlugins: {
-      auth: {
-        wrapActions: {
-          authorize: (act, system) => (payload) => {
-            act(payload)
-            put(system.authSelectors.authorized())
-          },
-          logout: (act, system) => (names) => {
-            const authorized = system.authSelectors.authorized()
-            act(names)
-            for (const name of names) {
-              const schema = authorized.getIn([name, 'schema'])
-              if (isCookie(schema)) forget(schema.get('name'))
-            }
-          },
-          restoreAuthorization: (act, system) => (payload) => {
-            act(payload)
-            put(system.authSelectors.authorized())
-          },
-        },
-      },
+  const putAfter = (act, system) => (payload) => {
+    act(payload)
+    put(system.authSelectors.authorized())
+  }
+  const wrapActions = {
+    authorize: putAfter,
+    restoreAuthorization: putAfter,
+    logout: (act, system) => (names) => {
+      const authorized = system.authSelectors.authorized()
+      act(names)
+      for (const name of names) {
+        const schema = authorized.getIn([name, 'schema'])
+        if (isCookie(schema)) forget(schema.get('name'))
+      }
     },
-  })
-  // each field of the dialog takes the focus; without this the last one keeps it, with the others out of sight
-  const firstField = () => ({
-    statePlugins: {
-      auth: {
-        wrapActions: {
-          showDefinitions: (act) => (payload) => {
-            act(payload)
-            setTimeout(() => {
-              element.querySelector('.dialog-ux .modal-ux-content')?.scrollTo(0, 0)
-              element.querySelector('.dialog-ux input')?.focus()
-            })
-          },
-        },
-      },
+    // each field of the dialog takes the focus; without this the last one keeps it, with the others out of sight
+    showDefinitions: (act) => (payload) => {
+      act(payload)
+      setTimeout(() => {
+        element.querySelector('.dialog-ux .modal-ux-content')?.scrollTo(0, 0)
+        element.querySelector('.dialog-ux input')?.focus()
+      })
     },
-  })
+  }
   window.addEventListener('pagehide', () => [...given].forEach(forget))
 
   window.SwaggerUIBundle({
     url,
     domNode: element,
     presets: [window.SwaggerUIBundle.presets.apis],
-    plugins: [cookies, firstField],
+    plugins: [() => ({ statePlugins: { auth: { wrapActions } } })],
     layout: 'BaseLayout',
     deepLinking: true,
     defaultModelsExpandDepth: 0,
