@@ -17,18 +17,9 @@ import { checkUrl } from '../jwt/fetching.js'
 /** Origins such as `https://app.example`, or all of them. */
 export type AllowedOrigins = 'any' | ReadonlyArray<string>
 
-/**
- * Makes a check of requests; `undefined` if no origins are named. Throws a TypeError for an origin that no browser
- * sends.
- *
- * The check says which pages may call a protected resource, by the `Origin` that a browser sends (RFC 6454 §7). The MCP
- * transport requires it for every method. A page whose own name points to 127.0.0.1 (DNS rebinding) still sends its own
- * origin.
- */
-const originCheck = (
-  where: string,
-  origins: AllowedOrigins | undefined,
-): ((request: Request) => boolean) | undefined => {
+// By the `Origin` that a browser sends (RFC 6454 §7). The MCP transport requires it for every method. A page whose own name points to
+// 127.0.0.1 (DNS rebinding) still sends its own origin
+const originCheck = (where: string, origins: AllowedOrigins | undefined) => {
   if (origins === undefined) return undefined
   if (origins !== 'any' && !Array.isArray(origins))
     throw new TypeError(`${where} must be an array of origins, or 'any'`)
@@ -40,7 +31,7 @@ const originCheck = (
   }
   const allowed = origins === 'any' ? undefined : new Set(origins)
   const field = fromHeader('Origin')
-  return (request) => {
+  return (request: Request): boolean => {
     const sent = field(request)
     if (O.isNone(sent)) return true
     // no browser sends two, and `null` hides the origin
@@ -91,10 +82,6 @@ export interface BoundFields {
 
 const METADATA_PATH = '/.well-known/oauth-protected-resource'
 
-const documentFields = {
-  'Content-Type': 'application/json',
-  'Cache-Control': 'public, max-age=3600',
-}
 // Pages of every origin may read it, with any request fields
 const corsFields = {
   'Access-Control-Allow-Origin': '*',
@@ -103,11 +90,9 @@ const corsFields = {
   'Access-Control-Max-Age': '86400',
 }
 
-const scopeNames = is.listOf(is.isFilled, "must be an array of strings, such as ['files:read']")
-
 // A client asks its authorization server for refresh tokens, never a resource
 const resourceScopes: Check = (where, value) => {
-  scopeNames(where, value)
+  is.listOf(is.isFilled, "must be an array of strings, such as ['files:read']")(where, value)
   // Safe: it is an array
   if (!(value as ReadonlyArray<unknown>).includes('offline_access')) return
   throw new TypeError(`${where} names offline_access, which is not a scope of a resource; clients add it themselves`)
@@ -177,7 +162,7 @@ const publishing =
     ctx.remove('Access-Control-Allow-Credentials')
     ctx.set(corsFields)
     if (ctx.method === 'GET' || ctx.method === 'HEAD') {
-      ctx.set(documentFields)
+      ctx.set({ 'Content-Type': 'application/json', 'Cache-Control': 'public, max-age=3600' })
       ctx.body = document()
     } else {
       ctx.set('Allow', 'GET, HEAD, OPTIONS')

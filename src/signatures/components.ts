@@ -35,14 +35,6 @@ export interface Covered {
   readonly named: string
 }
 
-/** The public origin of an API, in the parts that components need. */
-export const originParts = (origin: string) => {
-  const [scheme = '', host = ''] = origin.split('://')
-  return { origin, scheme, host }
-}
-
-type PublicOrigin = ReturnType<typeof originParts>
-
 const MAX_COMPONENTS = 30
 
 /** What a signature covers, in its order. `undefined` for too many, and for a name that cannot be one or is there twice. */
@@ -60,46 +52,30 @@ export const coveredBy = ([items]: InnerList): ReadonlyArray<Covered> | undefine
   return [...covered.values()]
 }
 
-/**
- * What components of a request say. Its target, its query and each field are read once, when they are first asked for, however many
- * components of however many signatures name them.
- */
-export interface Readings {
-  readonly request: Request
-  readonly target: () => Readonly<Record<string, string | undefined>>
-  readonly parameters: () => ReadonlyMap<string, string | undefined>
-  readonly lines: (name: string) => ReadonlyArray<string> | undefined
-  readonly members: (name: string) => ReturnType<typeof parseDictionary> | undefined
-}
-
-export const readingsOf = (request: Request, origin: PublicOrigin): Readings => {
-  const target = memoized(() => targetComponents(request, origin))
-  const lines = memoizedEach((name) => {
+/** What components of a request say. Each is read once, however many components of however many signatures name it. */
+export const readingsOf = (request: Request, origin: string) => {
+  const target = targetComponents(request, origin)
+  const lines = memoized((name) => {
     const found = fromHeader(name)(request)
     return O.isNone(found) ? undefined : [found.value].flat().map(unfolded)
   })
   return {
     request,
     target,
-    parameters: memoized(() => parametersIn(target()['@query'] ?? '')),
+    parametersOf: memoized(parametersIn),
     lines,
-    members: memoizedEach((name) => unlessThrown(() => parseDictionary((lines(name) ?? []).join(', ')))),
+    members: memoized((name) => unlessThrown(() => parseDictionary((lines(name) ?? []).join(', ')))),
   }
 }
 
-const memoized = <A>(read: () => A): (() => A) => {
-  let known: { readonly value: A } | undefined
-  return () => (known ??= { value: read() }).value
-}
+export type Readings = ReturnType<typeof readingsOf>
 
-const memoizedEach = <A>(read: (name: string) => A): ((name: string) => A) => {
-  const known = new Map<string, () => A>()
+const memoized = <A>(read: (name: string) => A): ((name: string) => A) => {
+  const known = new Map<string, { readonly value: A }>()
   return (name) => {
-    const before = known.get(name)
-    if (before !== undefined) return before()
-    const value = memoized(() => read(name))
-    known.set(name, value)
-    return value()
+    const found = known.get(name) ?? { value: read(name) }
+    known.set(name, found)
+    return found.value
   }
 }
 
@@ -109,9 +85,7 @@ export const signatureBase = (readings: Readings, input: InnerList): string | un
   for (const item of input[0]) {
     const [given, parameters] = item
     const name = String(given)
-    const value = name.startsWith('@')
-      ? derivedPart(readings, name, parameters)
-      : valueOfField(readings, name, parameters)
+    const value = (name.startsWith('@') ? derivedPart : valueOfField)(readings, name, parameters)
     // A line break would be another component
     if (value === undefined || !/^[\t\x20-\x7e]*$/.test(value)) return undefined
     lines.push(`${serializeItem(item)}: ${value}`)
@@ -124,35 +98,29 @@ export const signatureBase = (readings: Readings, input: InnerList): string | un
 
 const absoluteForm = /^https?:\/\/[^/?#]*/i
 
-const targetComponents = (
-  request: Request,
-  { origin, scheme, host }: PublicOrigin,
-): Readonly<Record<string, string | undefined>> => {
+const targetComponents = (request: Request, origin: string): Readonly<Record<string, string | undefined>> => {
+  const [scheme, host] = origin.split('://')
   const target = request.originalUrl
   // a router does not read what comes after it, and no client sends it
   if (target.includes('#')) return {}
   const [path = '', ...rest] = target.replace(absoluteForm, '').split('?')
   const query = rest.length === 0 ? '' : `?${rest.join('?')}`
-  const pathOrSlash = path === '' ? '/' : path
   return {
     '@method': request.req.method,
     '@authority': host,
     '@scheme': scheme,
-    '@target-uri': origin + pathOrSlash + query,
+    '@target-uri': origin + (path || '/') + query,
     '@request-target': target,
-    '@path': pathOrSlash,
-    '@query': query === '' ? '?' : query,
+    '@path': path || '/',
+    '@query': query || '?',
   }
 }
 
-const derivedPart = (
-  { target, parameters: sent }: Readings,
-  name: string,
-  parameters: Parameters,
-): string | undefined => {
-  if (name !== '@query-param') return parameters.size > 0 ? undefined : target()[name]
+const derivedPart = ({ target, parametersOf }: Readings, name: string, parameters: Parameters): string | undefined => {
+  if (name !== '@query-param') return parameters.size > 0 ? undefined : target[name]
   const wanted = parameters.get('name')
-  return typeof wanted === 'string' && parameters.size === 1 ? sent().get(wanted) : undefined
+  const sent = parametersOf(target['@query'] ?? '')
+  return typeof wanted === 'string' && parameters.size === 1 ? sent.get(wanted) : undefined
 }
 
 // By its encoded name, a parameter with its encoded value, or with `undefined` if that is not certain.

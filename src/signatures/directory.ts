@@ -76,11 +76,7 @@ const lookedUp = async (host: string, signal: AbortSignal): Promise<dns.LookupAd
 }
 
 // Every address must be public: a host that has a private one, too, could be asked for that one
-const publicAddressOf = async (
-  url: URL,
-  isPublic: typeof isPublicAddress,
-  signal: AbortSignal,
-): Promise<{ readonly address: string; readonly family: number }> => {
+const publicAddressOf = async (url: URL, isPublic: typeof isPublicAddress, signal: AbortSignal) => {
   const host = urlHost(url)
   const found = isIP(host) === 0 ? await lookedUp(host, signal) : [{ address: host, family: isIP(host) }]
   const [first] = found
@@ -149,11 +145,7 @@ const newAddresses = () => {
   }
 }
 
-/**
- * Finds the keys at a URL that have an id, in directories that are fetched and kept: as many as the list of agents has, or those of a
- * function, whose new addresses are counted. A Left: they cannot be had now, or the host is not public, or has no such key. It never
- * rejects. `fetch` is for tests.
- */
+/** Finds the keys at a URL that have an id, in directories that are kept. `listed`: how many agents there are, if they are listed. */
 export const directories = (
   policy: DirectoryPolicy,
   listed: number | undefined,

@@ -79,12 +79,6 @@ const components: Check = (where, value) => {
   )
 }
 
-const algorithmList = is.listOf(
-  (one) => algorithmNames.some((name) => name === one),
-  `must be an array of at least one of ${algorithmNames.join(', ')}`,
-  1,
-)
-
 const publicOrigin: Check = (where, value) => {
   checkUrl(where, value)
   const { origin } = new URL(value)
@@ -103,8 +97,13 @@ const checks = {
   keyOf: is.hook(2),
   components: is.maybe(components),
   tag: is.maybe(is.nonEmpty),
-  // checked there
-  algorithms: is.maybe(algorithmList),
+  algorithms: is.maybe(
+    is.listOf(
+      (one) => algorithmNames.some((name) => name === one),
+      `must be an array of at least one of ${algorithmNames.join(', ')}`,
+      1,
+    ),
+  ),
   ...commonChecks,
 }
 
@@ -134,13 +133,9 @@ export const httpSignature = <O>(options: HttpSignatureOptions<O>): Authenticato
   const { keyOf, components, tag } = given
   const allowed: ReadonlyArray<string> = given.algorithms ?? algorithmNames
   const known = new WeakMap<object, Keys>()
-  const prepared = (key: unknown): Keys => {
-    const where = `${caller}({ keyOf }): its key`
-    // Safe, both: what is no object is not found, and `keysOf` takes objects only
-    const before = known.get(key as object)
-    if (before !== undefined) return before
-    const keys = verificationKeys(where, key)
-    known.set(key as object, keys)
+  const prepared = (key: object): Keys => {
+    const keys = known.get(key) ?? verificationKeys(`${caller}({ keyOf }): its key`, key)
+    known.set(key, keys)
     return keys
   }
   return signatureKind<SignedRequest<O>>(given, {

@@ -15,7 +15,7 @@ import { deepFreeze } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
 import { checkSignature, oneKey, parseJwks, usableKeys, type Keys } from '../jwt/signature.js'
 import { bytesOfBody } from '../webhooks/rawBody.js'
-import { coveredBy, originParts, readingsOf, signatureBase, type Covered, type Readings } from './components.js'
+import { coveredBy, readingsOf, signatureBase, type Covered, type Readings } from './components.js'
 
 /** An algorithm of the registry of RFC 9421 §6.2. */
 export type SignatureAlgorithm =
@@ -83,35 +83,29 @@ const unreadableSign = failWith(malformed, 'syntax')
 
 export const refusedBy = (why: Why): Result<never> => failWith(why === 'expired' ? expired : invalid, why)
 
-interface SignatureFields {
-  readonly input: string
-  readonly signature: string
-}
+type SignatureFields = Readonly<Record<'input' | 'signature', string>>
 
 /** The lines of the two fields together, as one structured field each. */
 export const signatureFields = (request: Request): O.Option<SignatureFields> => {
-  const textOf = (name: string): string | undefined => {
+  const [input, signature] = ['Signature-Input', 'Signature'].map((name) => {
     const found = fromHeader(name)(request)
     return O.isNone(found) ? undefined : [found.value].flat().join(', ')
-  }
-  const [input, signature] = [textOf('Signature-Input'), textOf('Signature')]
-  return input === undefined && signature === undefined
-    ? O.none
-    : O.some({ input: input ?? '', signature: signature ?? '' })
+  })
+  return (input ?? signature) === undefined ? O.none : O.some({ input: input ?? '', signature: signature ?? '' })
 }
 
 const MAX_FIELDS_LENGTH = 16_384
 
 /** Verifies the signatures of a request: one of them must be good. Never throws, except for a body or a key that cannot be had. */
-export const verifying = <P>(rules: SignatureRules<P>) => {
-  const origin = originParts(rules.origin)
-  return async (request: Request, fields: SignatureFields): Promise<Result<P>> => {
+export const verifying =
+  <P>(rules: SignatureRules<P>) =>
+  async (request: Request, fields: SignatureFields): Promise<Result<P>> => {
     const isLong = fields.input.length + fields.signature.length > MAX_FIELDS_LENGTH
     const found = isLong ? undefined : candidatesIn(fields, rules.tag)
     if (found === undefined) return unreadableSign
     // Others may have signed, too. The failure is that of the last one of ours
     let failure = found.others === undefined || found.others === 'syntax' ? unreadableSign : refusedBy(found.others)
-    const readings = readingsOf(request, origin)
+    const readings = readingsOf(request, rules.origin)
     for (const candidate of found.candidates.slice(0, MAX_CANDIDATES)) {
       const result = await verifyOne(rules, readings, candidate)
       if (E.isRight(result) || result.left._tag === 'unavailable' || result.left._tag === 'raised') return result
@@ -119,7 +113,6 @@ export const verifying = <P>(rules: SignatureRules<P>) => {
     }
     return failure
   }
-}
 
 const verifyOne = async <P>(rules: SignatureRules<P>, readings: Readings, candidate: Candidate): Promise<Result<P>> => {
   const { parameters, input, signature } = candidate
@@ -179,21 +172,14 @@ const signatureBytes = (member: Item | InnerList | undefined): Buffer | undefine
   return value instanceof ArrayBuffer && parameters.size === 0 ? Buffer.from(value) : undefined
 }
 
-const isStringValue = (u: unknown): boolean => typeof u === 'string'
-
-const parameterTypes: ReadonlyMap<string, (u: unknown) => boolean> = new Map([
-  ['created', Number.isInteger],
-  ['expires', Number.isInteger],
-  ['keyid', isStringValue],
-  ['nonce', isStringValue],
-  ['alg', isStringValue],
-  ['tag', isStringValue],
-])
+const times = ['created', 'expires']
+const texts = ['keyid', 'nonce', 'alg', 'tag']
 
 // A parameter that is not understood could change what the signature means
 const signatureParameters = ([, given]: InnerList): SignatureParameters | undefined => {
-  for (const [name, value] of given) if (parameterTypes.get(name)?.(value) !== true) return undefined
-  if (!given.has('created') || !given.has('keyid')) return undefined
+  const isUnderstood = ([name, value]: readonly [string, unknown]): boolean =>
+    times.includes(name) ? Number.isInteger(value) : texts.includes(name) && typeof value === 'string'
+  if (![...given].every(isUnderstood) || !given.has('created') || !given.has('keyid')) return undefined
   const { keyid, created, expires, nonce, alg, tag } = Object.fromEntries(given)
   // Safe: each was checked
   return { keyid, created, expires, nonce, alg, tag }
@@ -260,16 +246,11 @@ const hasSigned = async (
 
 // --- the body
 
-const digests: ReadonlyMap<string, 'sha256' | 'sha512'> = new Map([
-  ['sha-256', 'sha256'],
-  ['sha-512', 'sha512'],
-])
-
 // RFC 9530 §2, §5: all digests of algorithms that are good must agree, and there must be one
 const isDigestOf = ({ members }: Readings, body: Buffer): boolean => {
   const known = [...(members('content-digest') ?? [])].flatMap(([name, member]) => {
-    const algorithm = digests.get(name)
-    return algorithm === undefined ? [] : [signatureBytes(member)?.equals(hash(algorithm, body, 'buffer')) ?? false]
+    if (name !== 'sha-256' && name !== 'sha-512') return []
+    return [signatureBytes(member)?.equals(hash(name.replace('-', ''), body, 'buffer')) ?? false]
   })
   return known.length > 0 && !known.includes(false)
 }

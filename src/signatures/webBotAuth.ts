@@ -15,7 +15,7 @@ import { checkHook, checkOptions, declareFactory } from '../core/options.js'
 import { directories, WELL_KNOWN, type fetchDirectory, type DirectoryOptions } from './directory.js'
 import type { Readings } from './components.js'
 import { commonChecks, signatureKind, type SignatureOptions } from './httpSignature.js'
-import { algorithmNames, refusedBy, type Candidate } from './verification.js'
+import { algorithmNames, refusedBy, type Candidate, type SignatureRules } from './verification.js'
 
 /** An agent whose signature is good: what `ctx.request.auth` is. It says who sent the request, never for whom. */
 export interface SignedAgent {
@@ -41,12 +41,6 @@ export interface WebBotAuthOptions extends SignatureOptions {
 }
 
 const caller = 'webBotAuth'
-
-const directoryChecks = {
-  timeout: is.maybe(is.positive),
-  maxAge: is.maybe(is.positive),
-  maxLength: is.maybe(is.positive),
-}
 
 // A longer address is no place of keys, and to parse a host takes a time that grows with the square of its length
 const MAX_AGENT_ADDRESS = 2000
@@ -108,7 +102,11 @@ export const webBotAuthOver = (
     timeout: 5000,
     maxAge: 600_000,
     maxLength: 65_536,
-    ...checkOptions(`${caller}({ directory: { ... } })`, given.directory ?? {}, directoryChecks),
+    ...checkOptions(`${caller}({ directory: { ... } })`, given.directory ?? {}, {
+      timeout: is.maybe(is.positive),
+      maxAge: is.maybe(is.positive),
+      maxLength: is.maybe(is.positive),
+    }),
   }
   const keysFor = directories(directory, Array.isArray(agents) ? agents.length : undefined, fetch)
   return signatureKind<SignedAgent>(given, {
@@ -129,10 +127,11 @@ export const webBotAuthOver = (
 
 declareFactory(caller, webBotAuth)
 
-type SignerOf = Parameters<typeof signatureKind<SignedAgent>>[1]['signerOf']
-
 const agentSigner =
-  (isAllowed: ReturnType<typeof allowing>, keysFor: ReturnType<typeof directories>): SignerOf =>
+  (
+    isAllowed: ReturnType<typeof allowing>,
+    keysFor: ReturnType<typeof directories>,
+  ): SignatureRules<SignedAgent>['signerOf'] =>
   async (candidate, covered, readings) => {
     const { keyid, created, expires } = candidate.parameters
     const isBound = covered.some(({ name }) => name === '@authority' || name === '@target-uri')
@@ -147,9 +146,7 @@ const agentSigner =
     return E.right({ keys: { all: own }, principal: { agent, keyid, created: new Date(created * 1000) } })
   }
 
-const allowing = (
-  agents: WebBotAuthOptions['agents'],
-): ((agent: string, request: Request) => boolean | Promise<boolean>) => {
+const allowing = (agents: WebBotAuthOptions['agents']) => {
   const where = `${caller}({ agents })`
   if (typeof agents === 'function') {
     checkHook(where, agents, 2)
@@ -162,5 +159,5 @@ const allowing = (
     throw new TypeError(`${where} must be a function, or an array of https origins such as 'https://agent.example'`)
   }
   const all = new Set(named)
-  return (agent) => all.has(agent)
+  return (agent: string) => all.has(agent)
 }
