@@ -28,25 +28,9 @@ export const verdictsOf = (audited: AsvsReading): Verdicts => {
   }
 }
 
-interface Located<A> {
-  readonly at: string
-  readonly it: A
-}
+type ReadParts = ReturnType<typeof readPartsOf>
 
-interface ReadParts {
-  /** What `sessions(app, ...)` has settled, if the application has it. */
-  readonly sessions: Fact | undefined
-  readonly credentials: ReadonlyArray<Located<Leaf>>
-  /** What the functions of operations have settled. */
-  readonly facts: ReadonlyArray<Located<Fact>>
-  /** Where anyone reaches a function of the application, which may do anything: `POST /login`. */
-  readonly open: ReadonlyArray<string>
-  /** Why the guards cannot be read, if they cannot. */
-  readonly vague: AsvsVerdict | undefined
-  readonly proven: ReadonlyArray<string>
-}
-
-const readPartsOf = ({ audit, reading }: AsvsReading): ReadParts => {
+const readPartsOf = ({ audit, reading }: AsvsReading) => {
   const { routes, middleware } = reading
   const around = middleware.flatMap(({ path, functions }) => functions.map((it) => ({ at: `USE ${path}`, it })))
   const own = routes.map((route) => ({ at: route.name, it: route.functions.at(-1) }))
@@ -59,15 +43,19 @@ const readPartsOf = ({ audit, reading }: AsvsReading): ReadParts => {
     return operation !== undefined && operation.access !== 'guarded' && operation.docs !== 'page'
   }
   return {
+    /** What `sessions(app, ...)` has settled, if the application has it. */
     sessions: around.flatMap(({ it }) => factOf(it) ?? []).find(({ part }) => part === 'sessions'),
     credentials,
+    /** What the functions of operations have settled. */
     facts: routes.flatMap(({ name, functions }) =>
       functions.flatMap((f) => factOf(f) ?? []).map((it) => ({ at: name, it })),
     ),
+    /** Where anyone reaches a function of the application, which may do anything: `POST /login`. */
     open: [
       ...own.filter(({ it }, index) => isOpen(index) && (it === undefined || factOf(it) === undefined)),
       ...around.filter(({ it }) => factOf(it) === undefined && additionOf(it) === undefined),
     ].map(({ at }) => at),
+    /** Why the guards cannot be read, if they cannot. */
     vague: vagueOf(audit),
     proven: credentials.filter(({ it }) => it.proof !== undefined).map(({ at }) => at),
   }

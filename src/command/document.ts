@@ -1,13 +1,8 @@
 /**
- * The differences of an OpenAPI document and the guards: operations that only one of them has, and different demands.
- *
- * Schemes are compared by what is sent, not by their names: `http bearer` is the same under any name. A plain function
- * has no scheme, so for an operation that only a function guards, the document may say anything.
- *
- * An operation whose requests an open one answers first is a difference, too, if the document says that it is guarded.
+ * The differences of an OpenAPI document and the guards. Schemes are compared by what is sent, not by their names. A plain function has
+ * no scheme, so for an operation that only a function guards, the document may say anything.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { pipe } from 'fp-ts/lib/function.js'
 import { visible, type Audit, type AuditedOperation } from '../audit/Audit.js'
 import { inOrder, type Difference } from '../audit/Difference.js'
 import { compareAccess, publicAccess, schemeNames, waysInWords, type AccessPath } from '../audit/Way.js'
@@ -57,20 +52,17 @@ const documentedWays = (
   security: ReadonlyArray<unknown>,
   schemes: Readonly<Record<string, unknown>>,
 ): ReadonlyArray<AccessPath> =>
-  security.length === 0 ? [publicAccess] : security.map((requirement) => wayOf(entriesOf(requirement), schemes))
-
-const wayOf = (
-  requirement: Readonly<Record<string, unknown>>,
-  schemes: Readonly<Record<string, unknown>>,
-): AccessPath => ({
-  demands: Object.entries(requirement).map(([name, scopes]) => ({
-    credential: documentedScheme(name, schemes),
-    scopes: Array.isArray(scopes) ? scopes.map(String) : [],
-    authorizations: [],
-    objects: [],
-  })),
-  takesAnything: false,
-})
+  security.length === 0
+    ? [publicAccess]
+    : security.map((requirement) => ({
+        demands: Object.entries(entriesOf(requirement)).map(([name, scopes]) => ({
+          credential: documentedScheme(name, schemes),
+          scopes: Array.isArray(scopes) ? scopes.map(String) : [],
+          authorizations: [],
+          objects: [],
+        })),
+        takesAnything: false,
+      }))
 
 const documentedScheme = (name: string, schemes: Readonly<Record<string, unknown>>): string => {
   const own = entriesOf(schemes[name])
@@ -112,10 +104,7 @@ export const documentDifferences = (
   routers: ReadonlyArray<AnyRouter>,
   audit: Audit,
 ): E.Either<string, ReadonlyArray<Difference>> =>
-  pipe(
-    documentFrom(text),
-    E.map((document) => compareDocument(document, routers, audit)),
-  )
+  E.Functor.map(documentFrom(text), (document) => compareDocument(document, routers, audit))
 
 const compareDocument = (
   document: object,
@@ -132,15 +121,14 @@ const compareDocument = (
       ]),
   )
   const routed = new Set(operations.flatMap(({ method, path }) => entryKeys(method, path)))
-  const all = [
+  return inOrder([
     ...[...guarded].flatMap(([key, own]) => entryDifferences(own, written.get(key))),
     ...[...written]
       .filter(([key]) => !guarded.has(key) && !routed.has(key))
       .map(([, { name }]) => difference(name, 'is in the document, but no route answers it', 'closed')),
     ...operations.flatMap((operation) => undocumentedDifferences(operation, written, (key) => guarded.has(key))),
     ...operations.flatMap((operation) => answeredFirst(operation, written)),
-  ]
-  return inOrder(all)
+  ])
 }
 
 const difference = (name: string, what: string, direction: Difference['direction']): Difference => ({

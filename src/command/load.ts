@@ -4,6 +4,8 @@ import { createRequire } from 'node:module'
 import { dirname, extname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { identity } from 'fp-ts/lib/function.js'
 import { isRecord } from '../core/checks.js'
 import { codeOf, ownField } from '../core/data.js'
 import type { Audited } from '../audit/application.js'
@@ -13,11 +15,11 @@ export const loadModule = async (path: string, exportName: string | undefined): 
   const file = statSync(resolve(path), { throwIfNoEntry: false })
   if (file === undefined) return E.left('no such file')
   if (!file.isFile()) return E.left('is not a file')
-  const namespace = await settledEither(() => importModule(resolve(path)))
+  const namespace = await TE.tryCatch(() => importModule(resolve(path)), identity)()
   if (E.isLeft(namespace)) return E.left(whyNotLoaded(namespace.left))
   const found = chosen(namespace.right, exportName)
   if (E.isLeft(found)) return found
-  const audited = await settledEither(() => auditedOf(found.right))
+  const audited = await TE.tryCatch(() => auditedOf(found.right), identity)()
   return E.isLeft(audited) ? E.left(`its ${found.right.name} throws: ${oneLine(audited.left)}`) : audited.right
 }
 
@@ -48,14 +50,6 @@ const importModule = async (file: string): Promise<object> => {
     // of an ES module without a `type`, which only newer versions of Node tell apart
     if (onlyByImport.includes(codeOf(error)) || error instanceof SyntaxError) return load()
     throw error
-  }
-}
-
-const settledEither = async <A>(run: () => Promise<A>): Promise<E.Either<unknown, A>> => {
-  try {
-    return E.right(await run())
-  } catch (error) {
-    return E.left(error)
   }
 }
 

@@ -22,15 +22,13 @@ type Task =
   | { readonly _tag: 'Asvs'; readonly level: number; readonly required: number }
   | { readonly _tag: 'Write' | 'Check' | 'OpenApi'; readonly file: string }
 
-type Format = 'text' | 'json' | 'sarif'
-
 export interface Options {
   readonly _tag: 'Audit'
   readonly module: string
   /** The export to audit; `undefined` for the only one that can be audited. */
   readonly exportName: string | undefined
   readonly task: Task
-  readonly format: Format
+  readonly format: 'text' | 'json' | 'sarif'
 }
 
 interface Sql {
@@ -65,10 +63,7 @@ Exit codes: 0 fine, 1 there are differences, 2 it could not be done.
 export const optionsFrom = (
   args: ReadonlyArray<string>,
 ): E.Either<string, Options | Sql | { readonly _tag: 'Help' } | { readonly _tag: 'Version' }> => {
-  const parsed = E.tryCatch(
-    () => parseArgs({ args: [...args], allowPositionals: true, options: flags }),
-    (error) => firstSentence(error),
-  )
+  const parsed = E.tryCatch(() => parseArgs({ args: [...args], allowPositionals: true, options: flags }), firstSentence)
   if (E.isLeft(parsed)) return parsed
   const { values, positionals } = parsed.right
   if (values.help === true) return E.right({ _tag: 'Help' })
@@ -125,16 +120,11 @@ const sqlStatements = (databases: ReadonlyArray<string>, options: object): E.Eit
   if (other !== undefined) return E.left(`sql takes no --${other}`)
   if (database === 'mysql' && schema !== undefined)
     return E.left('sql mysql takes no --schema; connect to the database that has the tables')
-  return pipe(
-    E.tryCatch(
-      () => {
-        const { schema: first, tables } = postgresTables(schema, '--schema')
-        return database === 'mysql' ? mysqlTables : [...first, ...tables]
-      },
-      (error) => firstSentence(error),
-    ),
-    E.map((all) => ({ _tag: 'Sql', text: all.map((sql) => `${sql};\n`).join('') })),
-  )
+  return E.tryCatch(() => {
+    const { schema: first, tables } = postgresTables(schema, '--schema')
+    const all = database === 'mysql' ? mysqlTables : [...first, ...tables]
+    return { _tag: 'Sql', text: all.map((sql) => `${sql};\n`).join('') }
+  }, firstSentence)
 }
 
 const flags = {
@@ -164,16 +154,19 @@ interface CommandResult {
 export const perform = (options: Options, audited: Audited, version: string): E.Either<string, CommandResult> => {
   const { module, task, format } = options
   const { audit, routers, deciders } = audited
-  const inFormat = (file: string, report: Report) => formatted(format, version, file, report)
+  const inFormat = (file: string, { text, data, findings }: Report): string => {
+    if (format === 'text') return text
+    return JSON.stringify(format === 'json' ? data : sarifOf(findings, file, version), null, 2)
+  }
   switch (task._tag) {
-    case 'Print':
-      return E.right({
-        code: 0,
-        text: inFormat(module, { text: table(audit), data: audit, findings: findingsOf(audit) }),
-      })
+    case 'Print': {
+      const text = inFormat(module, { text: table(audit), data: audit, findings: findingsOf(audit) })
+      return E.right({ code: 0, text })
+    }
     case 'Asvs': {
-      const isMissing = rowsFor(verdictsOf(audited), task.required).some(({ verdict }) => verdict !== 'holds')
-      return E.right({ code: isMissing ? 1 : 0, text: asvsTable(rowsFor(verdictsOf(audited), task.level)) })
+      const seen = verdictsOf(audited)
+      const isMissing = rowsFor(seen, task.required).some(({ verdict }) => verdict !== 'holds')
+      return E.right({ code: isMissing ? 1 : 0, text: asvsTable(rowsFor(seen, task.level)) })
     }
     case 'Write': {
       const lines = linesOf(audit)
@@ -211,11 +204,6 @@ interface Report {
   readonly findings: ReadonlyArray<AuditFinding>
 }
 
-const formatted = (format: Format, version: string, file: string, { text, data, findings }: Report): string => {
-  if (format === 'text') return text
-  return JSON.stringify(format === 'json' ? data : sarifOf(findings, file, version), null, 2)
-}
-
 const reported = (
   inFormat: (file: string, report: Report) => string,
   path: string,
@@ -228,18 +216,12 @@ const reported = (
     const texts = differences.filter((one) => one.direction === direction).map(({ text }) => `  ${text}`)
     return texts.length === 0 ? [] : [`${direction}:`, ...texts]
   })
-  const text =
-    differences.length === 0
-      ? `${file}: no difference`
-      : [
-          `${file}: ${countInWords(differences.length, 'difference')}`,
-          ...groups,
-          ...(meant === undefined ? [] : [`If this is meant: ${writing(meant)} ${file}`]),
-        ].join('\n')
+  const count = differences.length === 0 ? 'no difference' : countInWords(differences.length, 'difference')
+  const advice = meant && differences.length > 0 ? [`If this is meant: ${writing(meant)} ${file}`] : []
   return {
     code: differences.length === 0 ? 0 : 1,
     text: inFormat(path, {
-      text,
+      text: [`${file}: ${count}`, ...groups, ...advice].join('\n'),
       data: { differences: differences.map(({ direction, operation, text }) => ({ direction, operation, text })) },
       findings: findingsOfDifferences(differences, of),
     }),
