@@ -133,12 +133,8 @@ export function apiApp(given: GivenOptions = {}): ApiApp<unknown> {
   })(router)
   addDocsTo(guarded, options)
   // `this`: a router derived from the application shares its handlers, and is returned itself
-  function addHandler(
-    this: RouterInstance,
-    type: ExceptionClass<unknown>,
-    answer: ExceptionResponder<unknown>,
-  ): RouterInstance {
-    const all = [...handlers, onError(type, answer)]
+  function addHandler(this: RouterInstance, ...given: Parameters<typeof onError>): RouterInstance {
+    const all = [...handlers, onError(...given)]
     add = settled(all)
     handlers = all
     return this
@@ -188,10 +184,7 @@ interface ApplicationRun {
   seen?: { readonly error: unknown; readonly isFromOtherApplication: boolean }
 }
 
-/**
- * Makes an application that adds to the settings around it. `addition` is called for each request, because `onError`
- * may change it.
- */
+/** Makes an application that adds to the settings around it: by `addition`, which `onError` may change between requests. */
 const application = (addition: () => Addition): ApplicationLevel => {
   const key = Symbol('a visit to one application')
   // Safe: it is written here alone
