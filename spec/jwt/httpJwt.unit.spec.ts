@@ -52,6 +52,11 @@ describe('httpJwt refuses these options with a TypeError', () => {
       { issuer: { issuer: ISSUER, jwksUri: ISSUER, secret: 's' }, audience: API },
       /exactly one of/,
     ],
+    [
+      'a PEM whose lines a variable has lost',
+      { issuer: { issuer: 'x', publicKey: '-----BEGIN PUBLIC KEY-----\\nMC' }, audience: API },
+      /with \\n, \.replaceAll/,
+    ],
     ['http', { issuer: 'http://login.example/', audience: API }, /must be an https:\/\/ URL/],
     [
       'keys by http',

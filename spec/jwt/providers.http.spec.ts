@@ -1,5 +1,5 @@
 /**
- * The eight providers of the guide, each with its settings: a token of the claims that the provider documents is good, and what the same
+ * The providers of the guide, each with its settings: a token of the claims that the provider documents is good, and what the same
  * provider issues for others is refused. The keys come by HTTP, in the form in which the provider publishes them.
  */
 import { readFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import * as t from 'io-ts'
 import { authorize, fromHeader, requireScopes } from 'koa-with-auth'
 import { httpJwt, type HttpJwt, type JwtClaims } from 'koa-with-auth/jwt'
 import type { JWTPayload } from 'jose'
-import { expect, describe, it } from 'vitest'
+import { expect, describe, it, vi } from 'vitest'
 import { repository } from '../support/projects/typecheck.js'
 import { seconds, signedWith, signingKey, type SigningKey } from '../support/servers/identityProvider.js'
 import { listening } from '../support/servers/server.js'
@@ -60,6 +60,20 @@ const rows: Readonly<Record<string, Row>> = {
       'a token for userinfo alone': { aud: 'https://my-domain.eu.auth0.com/userinfo' },
       'the issuer without its slash': { iss: 'https://my-domain.eu.auth0.com' },
     },
+  },
+  'AWS load balancer': {
+    iss: 'https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_abc',
+    settings: (jwksUri) =>
+      httpJwt({
+        issuer: { issuer: 'https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_abc', jwksUri },
+        audience: false,
+        authorizedParties: [CLIENT],
+        from: fromHeader('X-Amzn-Oidc-Accesstoken'),
+        ambient: true,
+      }),
+    claims: { sub: 'b1', client_id: CLIENT, token_use: 'access', scope: 'openid', username: 'anna', version: 2 },
+    field: 'x-amzn-oidc-accesstoken',
+    others: { 'a token of another client of the pool': { client_id: 'other' } },
   },
   'Cloudflare Access': {
     iss: 'https://team.cloudflareaccess.com',
@@ -168,6 +182,43 @@ const rows: Readonly<Record<string, Row>> = {
       'a token of version 1': { iss: `https://sts.windows.net/${TENANT}/`, ver: '1.0' },
     },
   },
+  Firebase: {
+    iss: 'https://securetoken.google.com/acme',
+    settings: (jwksUri) =>
+      httpJwt({ issuer: { issuer: 'https://securetoken.google.com/acme', jwksUri }, audience: 'acme' }),
+    claims: {
+      aud: 'acme',
+      auth_time: seconds(),
+      user_id: 'u1',
+      sub: 'u1',
+      firebase: { identities: {}, sign_in_provider: 'anonymous' },
+    },
+    header: { typ: 'JWT' },
+    others: { 'a token of another project': { iss: 'https://securetoken.google.com/evil', aud: 'evil' } },
+  },
+  'GitHub Actions': {
+    iss: 'https://token.actions.githubusercontent.com',
+    settings: (jwksUri) =>
+      httpJwt({
+        issuer: { issuer: 'https://token.actions.githubusercontent.com', jwksUri },
+        audience: API,
+        authenticate: (_request, claims) =>
+          claims['repository'] === 'acme/shop' && claims['ref'] === 'refs/heads/main' && claims,
+      }),
+    claims: {
+      sub: 'repo:acme/shop:ref:refs/heads/main',
+      aud: API,
+      ref: 'refs/heads/main',
+      repository: 'acme/shop',
+      repository_owner: 'acme',
+      run_id: '1',
+    },
+    header: { typ: 'JWT', x5t: 'k1' },
+    others: {
+      'a token of another repository': { repository: 'evil/shop', sub: 'repo:evil/shop:ref:refs/heads/main' },
+      'a token of a pull request': { ref: 'refs/pull/1/merge' },
+    },
+  },
   'Google IAP': {
     alg: 'ES256',
     iss: 'https://cloud.google.com/iap',
@@ -188,6 +239,28 @@ const rows: Readonly<Record<string, Row>> = {
     },
     field: 'x-goog-iap-jwt-assertion',
     others: { 'a token for another backend': { aud: '/projects/1/global/backendServices/3' } },
+  },
+  'Google accounts': {
+    iss: 'https://accounts.google.com',
+    settings: (jwksUri) =>
+      httpJwt({
+        issuer: { issuer: 'https://accounts.google.com', jwksUri },
+        audience: API,
+        authenticate: (_request, claims) =>
+          claims['email'] === 'push@acme.iam.gserviceaccount.com' && claims['email_verified'] === true && claims,
+      }),
+    claims: {
+      sub: '11',
+      aud: API,
+      azp: '11',
+      email: 'push@acme.iam.gserviceaccount.com',
+      email_verified: true,
+    },
+    header: { typ: 'JWT' },
+    others: {
+      'a token of the service account of another project': { email: 'push@evil.iam.gserviceaccount.com' },
+      'an address that was not verified': { email_verified: false },
+    },
   },
   Keycloak: {
     iss: 'https://id.example/realms/shop',
@@ -240,6 +313,22 @@ const rows: Readonly<Record<string, Row>> = {
       'an ID token': { aud: 'nmdP1fcyvdVO11AL7ECm', scp: undefined, nonce: 'n' },
       'a token of the organization': { iss: 'https://dev-1.okta.com', aud: 'https://dev-1.okta.com' },
     },
+  },
+  Supabase: {
+    alg: 'ES256',
+    iss: 'https://ref.supabase.co/auth/v1',
+    settings: (jwksUri) =>
+      httpJwt({ issuer: { issuer: 'https://ref.supabase.co/auth/v1', jwksUri }, audience: 'authenticated' }),
+    claims: {
+      sub: 'u1',
+      aud: 'authenticated',
+      role: 'authenticated',
+      aal: 'aal1',
+      session_id: 's1',
+      is_anonymous: false,
+    },
+    header: { typ: 'JWT' },
+    others: { 'the public key of the project (anon)': { iss: 'supabase', role: 'anon' } },
   },
 }
 
@@ -303,9 +392,25 @@ describe.each(Object.entries(rows))('%s', (_name, row) => {
   })
 })
 
+it('an issuer that signs for everybody is a warning, if nothing looks at the claims', async () => {
+  const given = { issuer: 'https://token.actions.githubusercontent.com', audience: API }
+  const warned = vi.spyOn(process, 'emitWarning').mockReturnValue()
+  httpJwt({ ...given, authenticate: (_request, claims) => claims['repository'] === 'acme/shop' && claims })
+  httpJwt({ ...given, claims: t.type({ repository: t.literal('acme/shop') }) })
+  httpJwt({ ...given, issuer: 'https://login.example/' })
+  expect(warned.mock.calls).toEqual([])
+  httpJwt(given)
+  httpJwt({ ...given, issuer: ['https://login.example/', 'https://accounts.google.com'] })
+  expect(warned.mock.calls.map(([text]) => text)).toEqual([
+    expect.stringContaining('https://token.actions.githubusercontent.com signs tokens for everybody'),
+    expect.stringContaining('https://accounts.google.com signs tokens for everybody'),
+  ])
+  warned.mockRestore()
+})
+
 it('the guide has these providers, and no others', () => {
   const guide = readFileSync(`${repository}examples/guides/tokens.md`, 'utf8')
-  const [, table = ''] = /## The settings of eight providers\n\n((?:\|.*\n)+)/.exec(guide) ?? []
+  const [, table = ''] = /## Settings of providers\n\n((?:\|.*\n)+)/.exec(guide) ?? []
   const names = table
     .trim()
     .split('\n')

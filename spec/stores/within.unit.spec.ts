@@ -82,6 +82,24 @@ describe('a store that fails in several ways', () => {
     expect(words()).toStrictEqual(['Error ECONNREFUSED', 'OOM, ErrorReply', 'READONLY, ErrorReply'])
   })
 
+  it('says what helps if a method of a client was passed without its client', async () => {
+    class Pool {
+      readonly #rows = []
+      readonly open = true
+      static readonly methods: ReadonlyArray<() => Promise<unknown>> = [
+        async function (this: Pool) {
+          return this.open
+        },
+        async function (this: Pool) {
+          return this.#rows
+        },
+      ]
+    }
+    for (const method of Pool.methods) await expect(within('sessions', 100)(method)).rejects.toThrow('failed')
+    const helped = expect.stringContaining('Write (...args) => client.method(...args)')
+    expect(warnings.map(([text]) => text)).toEqual([helped, helped])
+  })
+
   it('reports the cause of each outage as one word', async () => {
     const nested = new Error('Failed query: select text', { cause: Object.assign(new Error('no'), { code: '42P01' }) })
     const { causes, all } = lasting(

@@ -385,6 +385,7 @@ describe('json()', () => {
     const send = (body: string) =>
       fetch(`${served.url}/hook`, { method: 'POST', body, headers: { 'X-Shopify-Hmac-Sha256': hmac(body, 'base64') } })
     expect((await send('{')).status).toBe(400)
+    expect(await (await send('payload=%7B%7D')).text()).toContain('for a form, new URLSearchParams(text())')
     const good = await send('{"__proto__":{"a":1},"b":2}')
     expect(await good.text()).toBe('{"__proto__":{"a":1},"b":2}')
   })

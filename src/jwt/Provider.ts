@@ -121,7 +121,7 @@ const keySetOf = (where: string, value: unknown): Keys => {
 
 const publicKeyOf = (where: string, value: unknown): KeyObject => {
   if (value instanceof KeyObject) return value
-  const wrong = `${where}({ issuer: { publicKey } }) must be a PEM of a public key, or a KeyObject`
+  const wrong = `${where}({ issuer: { publicKey } }) must be a PEM of a public key with its lines (in a variable with \\n, .replaceAll('\\\\n', '\\n')), or a KeyObject; for a JSON Web Key, jwks: { keys: [key] }`
   if (typeof value !== 'string') throw new TypeError(wrong)
   // Node would use its public half
   if (value.includes('PRIVATE KEY'))

@@ -89,26 +89,21 @@ export const problemOf = (error: unknown): string => {
 
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
-const isLoopback = (url: string): boolean => {
-  const { protocol, hostname } = new URL(url)
-  return protocol === 'http:' && loopback.test(hostname)
+const isHttpsOrAt = (hosts: RegExp, u: unknown): u is string => {
+  if (typeof u !== 'string' || !URL.canParse(u)) return false
+  const { protocol, hostname } = new URL(u)
+  return protocol === 'https:' || (protocol === 'http:' && hosts.test(hostname))
 }
 
 /** Whether it is a URL that can be trusted for tokens: https, or http on a loopback address. */
-export const isSecure = (u: unknown): u is string =>
-  typeof u === 'string' && URL.canParse(u) && (new URL(u).protocol === 'https:' || isLoopback(u))
+export const isSecure = (u: unknown): u is string => isHttpsOrAt(loopback, u)
 
 // Names that no public name server knows (RFC 6761, RFC 6762 appendix G, RFC 8375), and private addresses (RFC 1918, RFC 4193, RFC 6598)
 const privateHost =
   /^(?:[\w-]+|.+\.(?:internal|local|localhost|lan|svc|home\.arpa)|10(?:\.\d+){3}|192\.168(?:\.\d+){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d+){2}|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])(?:\.\d+){2}|\[f[cd][\da-f]{2}:.*\])$/
 
 /** Whether it is a URL that `isSecure` takes, or http in a private network: for an address that the application writes itself. */
-export const isInside = (u: unknown): u is string => {
-  if (isSecure(u)) return true
-  if (typeof u !== 'string' || !URL.canParse(u)) return false
-  const { protocol, hostname } = new URL(u)
-  return protocol === 'http:' && privateHost.test(hostname)
-}
+export const isInside = (u: unknown): u is string => isSecure(u) || isHttpsOrAt(privateHost, u)
 
 /** Checks an address that is asked; http is allowed in a private network, too. Throws a TypeError that names the place. */
 export function checkAddress(where: string, url: unknown, mayHaveQuery = true): asserts url is string {

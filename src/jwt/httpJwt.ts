@@ -138,6 +138,7 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   const keyPolicy = keyPolicyOf(`${caller}({ keys })`, options.keys)
   const providers = providersOf(options.issuer, { caller, audience, algorithms, policy: keyPolicy, events })
   const { known } = providers
+  if (options.authenticate === undefined && options.claims === undefined) warnOfAnyone(known)
   const ready = async (): Promise<void> => {
     await Promise.all(known.map(({ keys }) => keys.ready()))
   }
@@ -228,6 +229,15 @@ const warnOfKeys = (issuer: string, problem: string): void =>
     `httpJwt: the keys of ${issuer} cannot be loaded: it ${problem}. Requests that need them are answered with 503`,
     'ProviderWarning',
   )
+
+// Any workflow and any service account gets a token with the audience that it asks for
+const signsForAnyone = /^https:\/\/(?:token\.actions\.githubusercontent\.com|gitlab\.com|accounts\.google\.com)$/
+
+const warnOfAnyone = (known: ReadonlyArray<Provider>): void => {
+  const found = known.find(({ issuer }) => signsForAnyone.test(issuer))
+  const words = 'signs tokens for everybody, with any audience; compare a claim in authenticate, as repository or email'
+  if (found !== undefined) process.emitWarning(`httpJwt: ${found.issuer} ${words}`, 'ProviderWarning')
+}
 
 declareFactory('httpJwt', httpJwt)
 

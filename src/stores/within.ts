@@ -64,10 +64,14 @@ const askAbout = <A, B>(self: AskedStore, ask: (about: B) => A | Promise<A>, abo
 const failQuestion = (self: AskedStore, question: number, error: unknown): Promise<never> => {
   const cause = failureWord(error)
   self.failed(question, { reason: 'failed', cause })
-  const words = errorInWords(error)
+  const words = `${errorInWords(error)}${isUnbound(error) ? '; is a method passed without its client? Write (...args) => client.method(...args)' : ''}`
   warnOfStore(self, cause, `failed: ${words.includes(cause) || cause === 'Error' ? words : `${cause}, ${words}`}`)
   return Promise.reject(new StoreUnavailable(`${storeNames[self.store]} failed`, { cause: error }))
 }
+
+// As a method of pg, mysql2, ioredis or redis fails without its object
+const isUnbound = (error: unknown): boolean =>
+  error instanceof TypeError && /undefined \(reading|private member/.test(error.message)
 
 // Once for each cause: the channel of outages has all of them, without words of a client library
 const warnOfStore = (self: AskedStore, cause: string, problem: string): void => {

@@ -239,7 +239,7 @@ const principalOf = ({ id, at }: Delivery, body: Buffer): Webhook => {
       try {
         return JSON.parse(text()) as unknown
       } catch {
-        throw httpError(400, 'the body of the delivery is not JSON')
+        throw httpError(400, 'the body of the delivery is not JSON; for a form, new URLSearchParams(text())')
       }
     },
   }

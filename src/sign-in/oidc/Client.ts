@@ -162,7 +162,7 @@ export interface ProviderOptions {
   readonly callback: string
   /** What is asked for. Default `['openid']`, which must be among them; nothing for `oauth2`. */
   readonly scope?: ReadonlyArray<string> | undefined
-  /** Parameters of the provider's own, such as `{ hd: 'shop.example' }`. */
+  /** Parameters of the provider's own, such as `{ hd: 'shop.example' }`. A user can change them, so the hook compares the claim. */
   readonly parameters?: Readonly<Record<string, string>> | undefined
   /** How long a sign-in may take, in milliseconds. Default 15 minutes. */
   readonly lifetime?: number | undefined
