@@ -57,6 +57,17 @@ describe('httpJwt refuses these options with a TypeError', () => {
       { issuer: { issuer: 'x', publicKey: '-----BEGIN PUBLIC KEY-----\\nMC' }, audience: API },
       /with \\n, \.replaceAll/,
     ],
+    ['a document', { issuer: `${ISSUER}.well-known/openid-configuration`, audience: API }, /stands in its "issuer"/],
+    [
+      'a variable without a value',
+      { issuer: 'https://undefined.auth0.com/', audience: API },
+      /variable in it is not set/,
+    ],
+    [
+      'an address in which a variable has no value',
+      { issuer: { issuer: 'x', jwksUri: 'https://login.example/undefined/keys' }, audience: API },
+      /variable in it is not set/,
+    ],
     ['http', { issuer: 'http://login.example/', audience: API }, /must be an https:\/\/ URL/],
     [
       'keys by http',

@@ -89,6 +89,8 @@ export const problemOf = (error: unknown): string => {
 
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
+const isHttp = (url: string): boolean => new URL(url).protocol === 'http:'
+
 const isHttpsOrAt = (hosts: RegExp, u: unknown): u is string => {
   if (typeof u !== 'string' || !URL.canParse(u)) return false
   const { protocol, hostname } = new URL(u)
@@ -120,6 +122,8 @@ export function checkUrl(where: string, url: unknown, mayHaveQuery = false): ass
   if (!isSecure(url)) {
     throw new TypeError(`${where} must be an https:// URL; http:// is allowed on a loopback address such as 127.0.0.1`)
   }
+  if (!mayHaveQuery && url.includes('/.well-known/'))
+    throw new TypeError(`${where} is the address of a document; write what stands in its "issuer"`)
   checkParts(where, url, mayHaveQuery)
 }
 
@@ -128,6 +132,8 @@ const checkParts = (where: string, url: string, mayHaveQuery: boolean): void => 
   if (username !== '' || password !== '') throw new TypeError(`${where} must contain no user name and no password`)
   if (url.includes('#')) throw new TypeError(`${where} must have no fragment (#...)`)
   if (!mayHaveQuery && url.includes('?')) throw new TypeError(`${where} must have no query (?...)`)
+  // `https://${process.env.TENANT}.auth0.com/` without the variable
+  if (/[./]undefined(?:[./:]|$)/.test(url)) throw new TypeError(`${where} is ${url}: a variable in it is not set`)
 }
 
 /** The addresses of an issuer's discovery documents, in the order tried. */
@@ -166,7 +172,7 @@ export const discovering = (issuer: string, member: 'jwks_uri' | 'introspection_
     // RFC 8414 §3.3: exactly equal, so that no provider speaks for another
     if (document['issuer'] !== issuer) throw new Outage('answered a discovery document of another issuer', true)
     const url = document[member]
-    if (!isSecure(url) || (isLoopback(url) && !isLoopback(issuer))) {
+    if (!isSecure(url) || (isHttp(url) && !isHttp(issuer))) {
       throw new Outage(`answered a discovery document without a ${member} that can be used`, true)
     }
     cached = { url, readAt }
