@@ -7,6 +7,7 @@ import Koa from 'koa'
 import session from 'koa-session'
 import { operation, sessionAuth, withAuth, type SecurityScheme } from 'koa-with-auth'
 import { cachedOpenApi, type ApiDocument } from 'koa-with-auth/openapi'
+import { sessions } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
 import { ask, listen } from '../support/servers/server.js'
 
@@ -60,5 +61,22 @@ describe('a document that is served', () => {
     expect([me.status, me.text, calls.me]).toEqual([200, 'anna', 1])
     const bare = await ask(`${url}/me`, { headers: https })
     expect([bare.status, bare.challenge, calls.me]).toEqual([401, 'Session realm="api"', 1])
+  })
+
+  it('is another one for each application that mounts the router, with the tokens of its sessions', async () => {
+    const router = new Router()
+    const described = cachedOpenApi(router, { title: 'Sessions', version: '1' })
+    router.get('/openapi.json', hidden, (ctx) => (ctx.body = described(ctx.request).document))
+    router.get('/me', withAuth(sessionAuth()), () => {})
+    const schemes = async (bearer: boolean) => {
+      const app = new Koa({ keys })
+      sessions(app, { loadUser: () => undefined, bearer })
+      const { url } = await listen(app.use(router.routes()))
+      const { paths } = await documentAt(url)
+      return paths['/me']?.get?.security?.map((one) => Object.keys(one).join()) ?? []
+    }
+    const [cookie] = await schemes(false)
+    expect(await schemes(true)).toEqual([cookie, 'bearer_session'])
+    expect(await schemes(false)).toEqual([cookie])
   })
 })
