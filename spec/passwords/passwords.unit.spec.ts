@@ -225,6 +225,15 @@ describe('a stored value that is not a hash', () => {
     for (const call of warn.mock.calls) expect(call).toEqual([expect.stringContaining(`(${form})`), 'PasswordWarning'])
   })
 
+  it('warns of twenty forms, and of no more', async () => {
+    untimedPasswords()
+    const warn = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
+    onTestFinished(() => void warn.mockRestore())
+    for (let at = 0; at < 21; at++) expect(await verify(`form-${at}$salt$hash`, 'anna-secret')).toBe(false)
+    expect(warn.mock.calls.length).toBeLessThanOrEqual(20)
+    expect(JSON.stringify(warn.mock.calls)).not.toContain('(form-20)')
+  })
+
   it.each([5, {}, [], Buffer.from('x'), true])('%o is a TypeError, and needs a rehash', async (stored) => {
     const error = new TypeError('verify(stored, password): stored must be a string; is hash(...) awaited?')
     await expect(verify(stored as never, 'anna-secret')).rejects.toThrow(error)
@@ -320,6 +329,24 @@ describe('P-02 an unknown user costs the same work as a known one', () => {
     for (const kept of [stored, undefined, null]) {
       const cost = await derivations(async () => expect(await verify(kept, 'a guess')).toBe(false))
       expect(cost).toEqual({ runs: [{ salt: 16, cost: { m: 19456, t: 2, p: 1 }, length: 32 }], lined: 1 })
+    }
+  })
+
+  it('a wrong password of a cheaper hash, and of nobody, takes as much time of the processor as the costliest kind', async () => {
+    const stored = await bcrypt.hash('right', 4)
+    expect(await verify(stored, 'right')).toBe(true)
+    // Safe: what `passwords.ts` shares between copies of the package
+    const { durations } = Reflect.get(globalThis, Symbol.for('koa-with-auth/passwords')) as {
+      durations: Map<string, number>
+    }
+    durations.set('a costly kind', 1000)
+    onTestFinished(() => void durations.delete('a costly kind'))
+    for (const kept of [stored, undefined]) {
+      const begun = process.cpuUsage()
+      expect(await verify(kept, 'wrong')).toBe(false)
+      const { user, system } = process.cpuUsage(begun)
+      // a busy machine makes a unit of work seem longer, so there are fewer of them
+      expect((user + system) / 1000).toBeGreaterThan(300)
     }
   })
 

@@ -2,7 +2,7 @@
 import { randomBytes, scryptSync } from 'node:crypto'
 import Router from '@koa/router'
 import type { Middleware } from 'koa'
-import { authSettings, defaultErrorMapper, withAuth, type ErrorMapper } from 'koa-with-auth'
+import { authSettings, defaultErrorMapper, UnavailableError, withAuth, type ErrorMapper } from 'koa-with-auth'
 import { hash, verify } from 'koa-with-auth/passwords'
 import type { Page, SessionsOptions } from 'koa-with-auth/sessions'
 import {
@@ -296,6 +296,20 @@ describe('a password', () => {
       const visitor = site.visitor()
       for (let at = 0; at < 12; at++) expect((await send(visitor, right)).status).toBe(status)
       await expectAnonymous(visitor)
+    }
+    // the look-up before the password is verified, and the one after it
+    for (const failing of [1, 2]) {
+      let asked = 0
+      const { site } = await start({
+        accountOf: (name) => {
+          if (++asked === failing) return Promise.reject(new UnavailableError('down'))
+          return { user: { username: name }, hash: stored }
+        },
+      })
+      const visitor = site.visitor()
+      expect((await send(visitor, right)).status).toBe(503)
+      await expectAnonymous(visitor)
+      expect([(await send(site.visitor(), right)).status, asked]).toEqual([204, failing + 2])
     }
     const { site } = await start()
     site.store.instead.get = () => Promise.reject(new Error('down'))

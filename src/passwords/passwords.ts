@@ -84,6 +84,8 @@ interface Shared {
   unit?: number
   /** Hashes that were made of another form than C: `verify` sees it, and `needsRehash` is asked after that. */
   readonly otherForms: Memory<true>
+  /** The forms of hashes that no program of this package makes, as warnings named them. */
+  readonly warnedForms: Set<string>
 }
 
 // Two copies of the package in one process share its cores
@@ -100,6 +102,7 @@ const sharedState = (): Shared =>
     large: makeQueue({ width: 1, limit: LIMIT, patience: QUEUE_PATIENCE }),
     durations: new Map(),
     otherForms: memory({ size: 1000, maxAge: Infinity, dropsFirst: 'oldest' }),
+    warnedForms: new Set(),
   })
 
 const argon2 = (): Promise<Derive<Argon2Cost> | undefined> => {
@@ -234,11 +237,11 @@ const readableHash = (stored: unknown): StoredPassword | undefined => {
 const formOf = (stored: string): string =>
   /^[a-z][a-z\d_-]{0,24}(?=[$:])|^!|^\$[a-z\d-]{1,16}(?=\$)/i.exec(stored)?.[0] ?? 'another form'
 
-const MAX_FORMS = 100
-const warnedForms = new Set<string>()
+const MAX_FORMS = 20
 
 const warnOfForm = (stored: string): void => {
   const form = formOf(stored)
+  const { warnedForms } = sharedState()
   if (warnedForms.has(form) || warnedForms.size >= MAX_FORMS) return
   warnedForms.add(form)
   process.emitWarning(
