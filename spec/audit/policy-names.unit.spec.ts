@@ -217,7 +217,8 @@ const by = () => 'anna'
 const cookie = apiKeyCookie({ authenticate: () => true })
 const token = httpJwt({ issuer: 'https://login.example', audience: 'api' })
 const made = (of: number) => (() => of) as () => never
-const readers = () => requireScopes<unknown>(['read'], { granted: () => [] })
+const nothingGranted = () => []
+const readers = () => requireScopes<unknown>(['read'], { granted: nothingGranted })
 
 describe('S04 two that would have the same words', () => {
   const staff = () => httpBearer({ schemeName: 'staff', authenticate: () => 'anna' })
@@ -256,6 +257,14 @@ describe('S04 two that would have the same words', () => {
         routed([basic, readers()(admin)]),
         routed([basic, requireScopes(['read'], { granted: () => 'read' })(admin)]),
       ],
+      'granted',
+    ],
+    [
+      'two functions that find scopes and that one factory made',
+      () => {
+        const saying = (scope: string) => requireScopes(['read'], { granted: () => scope })
+        return [routed(saying('read')(admin), saying('write')(admin))]
+      },
       'granted',
     ],
     ['two conditions that one factory made', () => [routed(rolled('a')(admin), rolled('b')(admin))], 'name'],

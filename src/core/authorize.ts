@@ -27,7 +27,7 @@ interface PrincipalCondition {
   /** The function of the application that `decidedBy` names, unless the application has given it the name. */
   readonly f?: Function | undefined
   /** What decides about scopes, for the audit. */
-  readonly by?: string
+  readonly by?: unknown
   /** How the user of the token must have authenticated. Otherwise it is a 401. */
   readonly authentication?: NeededAuthentication
   /** `accepted`: what let the principal in. A function of the application is not called with it. */
@@ -217,10 +217,7 @@ export function requireScopes(
     }
   const condition = { caller: 'requireScopes(...)', scopes: demanded }
   if (given !== undefined) {
-    return declareCondition(
-      'requireScopes',
-      scoped({ ...condition, by: functionName(given), decide: decidingBy(given) }),
-    )
+    return declareCondition('requireScopes', scoped({ ...condition, by: given, decide: decidingBy(given) }))
   }
   return declareCondition('requireScopes', (self: Authenticator<unknown>) => {
     checkMember('requireScopes(...)(a)', self)
