@@ -1,9 +1,11 @@
 /** `guardRequest`: requests that never reach Koa, such as the long polling of Socket.IO, are decided like operations. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
 import { apiKeyCookie, authSettings, httpBearer, UnavailableError } from 'koa-with-auth'
+import { on as onEvent, type Decision } from 'koa-with-auth/events'
 import { mockRequest } from 'koa-with-auth/testing'
 import { guardRequest } from 'koa-with-auth/upgrades'
 import { Server } from 'socket.io'
@@ -99,6 +101,27 @@ it('a refusal is what Koa would have answered, and the request is not changed', 
   expect(refused).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer realm="chat"' } })
   expect(JSON.parse(refused?.body as string)).toMatchObject({ status: 401, detail: 'Unauthorized' })
   expect(request.headers).toEqual(before)
+})
+
+it('a request whose client had gone before it was decided has a record, too', async () => {
+  const records: Decision[] = []
+  onTestFinished(onEvent('decision', (record) => void records.push(record)))
+  const guard = guardRequest(new Koa(), bearer, { methods: 'all' })
+  const decided = vi.fn()
+  const server = http2.createServer((request) => {
+    request.stream.destroy()
+    request.stream.once('close', () => void guard(request).then(decided, decided))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const client = http2.connect(`http://127.0.0.1:${port}`)
+  onTestFinished(() => void client.close())
+  client.request(good).on('error', () => {})
+  await vi.waitFor(() => expect(decided).toHaveBeenCalledOnce())
+  expect(decided).toHaveBeenCalledWith(expect.objectContaining({ principal: { user: 'anna' } }))
+  expect(records).toMatchObject([{ outcome: 'accepted', status: 499 }])
 })
 
 it.each<[string, ReadonlyArray<readonly [string, string]>, number | undefined]>([

@@ -157,6 +157,8 @@ const decideAbout = async (
   const { recorded } = response
   if (admitted !== undefined && recorded === undefined) {
     if (!isFollowed) answeredWith(response, 200)
+    // it had closed before anything waited for it
+    else if (response.destroyed) response.emit('close')
     return admitted
   }
   const refusal = recorded ?? { status: 500, statusMessage: undefined, body: undefined }
