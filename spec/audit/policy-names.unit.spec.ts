@@ -38,7 +38,6 @@ import { linesOf, lineText } from '../../src/audit/policy.js'
 import { optionsFrom, perform } from '../../src/command/perform.js'
 import { functionName } from '../../src/core/functionName.js'
 import { auditedBy } from '../../src/audit/application.js'
-import { untyped } from '../support/projects/mistakes.js'
 import { guardOf } from '../support/models/levels.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-names-'))
@@ -414,14 +413,6 @@ describe('what the text of a function cannot tell apart', () => {
     Object.defineProperty(other, 'name', { value: 'f' })
     expect(() => seal(of(other), { lock })).toThrow(/auth.lock/)
     expect(() => seal(of(other, 'f'), { lock })).toThrow(/auth.lock/)
-  })
-
-  it('two functions of one text are refused, until each has a name', () => {
-    const only = (role: string) => (principal: string) => principal === role
-    const both = (one: Function, other: Function) =>
-      routed(authorize(untyped(one))(admin), authorize(untyped(other))(admin))
-    expect(written(both(only('root'), only('guest')))).toContain('refused: ')
-    expect(written(both(named('roots', only('root')), named('guests', only('guest'))))).toContain('guests ')
   })
 
   it('R24 the origins that a function trusts are in the file with a digest of it', () => {

@@ -122,14 +122,6 @@ describe('seal(app, { public, middleware })', () => {
     ])
   })
 
-  it('an undecided operation, or one for tests, is refused whatever is listed', () => {
-    const bare = new Router()
-    bare.get('/bare', () => {})
-    expect(messageOf(() => seal(application().use(bare.routes()), { ...allowed, public: ['GET /bare'] }))).toContain(
-      'GET /bare is undecided',
-    )
-  })
-
   it('seals an apiApp in it', () => {
     const api = apiApp({ prefix: '/api', auth: bearer, docs: false })
     api.get('/me', () => {})
@@ -156,11 +148,6 @@ describe('a sealed application', () => {
       app.middleware[0] = cors
     }).toThrow(TypeError)
     expect(app.middleware).toHaveLength(1)
-  })
-
-  it('takes no more routes in any of its routers', () => {
-    const { router } = sealed()
-    expect(() => router.get('/more', () => {})).toThrow(/comes after seal/)
   })
 
   it('can be sealed again, as can its routers before', () => {
@@ -237,11 +224,6 @@ describe('seal(app, { lock })', () => {
   ])('refuses %s', (_what, changed, message) => {
     const file = policyOf(application())
     expect(messageOf(() => seal(changed(), { lock: file }))).toContain(message)
-  })
-
-  it('takes no lists beside the file', () => {
-    const app = application()
-    expect(messageOf(() => seal(app, { lock: policyOf(app), public: [] }))).toContain('leave out public and middleware')
   })
 })
 

@@ -2,7 +2,7 @@
 import Router from '@koa/router'
 import { Redis } from 'ioredis'
 import Koa from 'koa'
-import { apiApp, apiKeyHeader, authSettings, guardApp, httpBearer, optional, rateLimit, withAuth } from 'koa-with-auth'
+import { apiApp, authSettings, guardApp, httpBearer, optional, rateLimit, withAuth } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
@@ -122,23 +122,6 @@ describe('rate limits in memory', () => {
     const router = new Router().get('/x', withAuth(user, rateLimit({ limiter, by })), ok)
     const get = await served(new Koa().use(authSettings({ timeout: 20 })).use(router.routes()))
     expect((await get('/x', 'anna')).status).toBe(503)
-  })
-
-  it('keys of a tenant share one, also in a list of kinds', async () => {
-    const keys = new Map([
-      ['k1', { tenant: 'acme' }],
-      ['k2', { tenant: 'acme' }],
-      ['k3', { tenant: 'other' }],
-    ])
-    const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, value) => keys.get(value) })
-    const router = new Router()
-    router.get('/x', withAuth(key, rateLimit({ limiter: inMemory(2), by: ({ tenant }) => tenant })), ok)
-    const { url } = await listen(new Koa().use(router.routes()))
-    const statuses: number[] = []
-    for (const one of ['k1', 'k2', 'k1', 'k3']) {
-      statuses.push((await ask(`${url}/x`, { headers: { 'x-key': one } })).status)
-    }
-    expect(statuses).toEqual([200, 200, 429, 200])
   })
 })
 

@@ -179,27 +179,6 @@ describe('in memory', () => {
     )
   })
 
-  it.each([
-    ['the port of a connection', '192.0.2.1:1024', '192.0.2.1:1025'],
-    ['a port after brackets', '[2001:db8::1]:443', '[2001:db8::1]:444'],
-    ['another address of the same /64 network', '2001:db8::1', '2001:db8::2:3:4:5'],
-    ['another spelling of the address', '2001:db8::1', '2001:0DB8:0:0:0::1'],
-  ])('T-06 X-Forwarded-For of a proxy: %s does not make another client', async (_what, first, second) => {
-    await site(
-      { limiter: memory(1) },
-      async ({ ask, ran }) => {
-        expect((await ask({ ...wrong, 'X-Forwarded-For': first })).status).toBe(401)
-        expect((await ask({ ...good, 'X-Forwarded-For': second })).status).toBe(429)
-        expect((await ask({ ...good, 'X-Forwarded-For': '198.51.100.1' })).status).toBe(200)
-        expect(ran).toStrictEqual({ hook: 2, operation: 1 })
-      },
-      undefined,
-      (app) => {
-        app.proxy = true
-      },
-    )
-  })
-
   it('T-10 a client that resets its connection before the decision makes no guess and uses up none', async () => {
     let [port, gone] = [0, 0]
     const waiting: string[] = []
@@ -333,18 +312,6 @@ describeWithRedis('in Redis', () => {
       })
     })
     await client.close()
-  })
-
-  it('T-11 its keys are digests: they contain no account, address or password', async () => {
-    await site(
-      { limiter: { accountAndAddress: limiterOf(5), account: limiterOf(50), address: limiterOf(9) } },
-      async ({ ask }) => {
-        await ask(basicOf('anna-the-owner', 'hunter2'))
-      },
-    )
-    const keys = await shared.keys('*')
-    expect(keys.length).toBeGreaterThan(2)
-    for (const key of keys) expect(key).toMatch(/^t\d+:[A-Za-z0-9_-]{43}$/)
   })
 
   it.each(['unavailable', 'unthrottled'] as const)(

@@ -126,16 +126,6 @@ describeLastingStores((store) => {
       await expectAnonymous(one)
       expect(outs).toStrictEqual([{ application: 'shop', reason: 'logOutEverywhere', ...signIn }])
     })
-
-    it('is published before the response is sent', async () => {
-      const { visitor } = await app(store)
-      const one = visitor()
-      await one.post('/login')
-      let seen = -1
-      const answered = one.post('/logout').then(() => (seen = outs.length))
-      await answered
-      expect(seen).toBe(1)
-    })
   })
 
   it.each([
@@ -218,17 +208,6 @@ describe('nothing is published', () => {
     expect((await visitor().post('/login', { 'Sec-Fetch-Site': 'cross-site' })).status).toBe(403)
     expect([ins, outs]).toStrictEqual([[], []])
   })
-
-  it('without a listener, and no digest is computed', async () => {
-    for (const end of ends.splice(0)) end()
-    const { visitor } = await app()
-    const one = visitor()
-    await one.post('/login')
-    const later = on('signed-out', (record) => outs.push(record))
-    ends.push(later)
-    await one.post('/logout')
-    expect([ins.length, outs.length]).toStrictEqual([0, 1])
-  })
 })
 
 describe('the content of a record', () => {
@@ -285,19 +264,6 @@ describe('a listener of sign-ins and sign-outs', () => {
     expect(emitted).toHaveBeenCalledTimes(1)
     expect(emitted.mock.calls[0]?.[0]).toContain("a listener of on('signed-out') threw")
     emitted.mockRestore()
-  })
-
-  it('that has ended gets no records', async () => {
-    for (const end of ends.splice(0)) end()
-    const one = (await app()).visitor()
-    await one.post('/login')
-    await one.post('/logout')
-    expect([ins, outs]).toStrictEqual([[], []])
-  })
-
-  it.each([undefined, null, 'x', {}, function* () {}])('that is not a function is a TypeError: %s', (none) => {
-    expect(() => on('signed-in', none as never)).toThrow(TypeError)
-    expect(() => on('signed-out', none as never)).toThrow(TypeError)
   })
 })
 
