@@ -46,14 +46,6 @@ describe('authenticator', () => {
     expect(asked[1]).toBe('k1')
   })
 
-  it.each([
-    row('as long as the limit', 'k'.repeat(8), 'Right'),
-    row('one character longer than the limit', 'k'.repeat(9), 'Left'),
-  ])('decision "length of a credential" $description: $expected', ({ input, expected }) => {
-    const limited = authenticator({ ...sent(input), maxLength: 8, authenticate: () => 'anna' })
-    expect(limited.evaluate(mockRequest())).toHaveProperty('_tag', expected)
-  })
-
   it('decision "length of a credential": the default is 8192 characters, and longer ones are malformed', () => {
     const of = (length: number) =>
       authenticator({ ...sent('k'.repeat(length)), authenticate: () => 'anna' }).evaluate(mockRequest())

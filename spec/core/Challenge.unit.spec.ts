@@ -36,17 +36,9 @@ describe('render', () => {
 
 describe('make', () => {
   it.each([
-    row('an empty scheme', () => make(''), /scheme/),
     row('a blank in the scheme', () => make('Api Key'), /scheme/),
-    row('B-05 a line break in the scheme', () => make('A\r\nB'), /scheme/),
-    row('a scheme with a trailing line break', () => make('A\n'), /scheme/),
-    row('a scheme outside of ASCII', () => make('Schlüssel'), /scheme/),
     { description: 'an invalid parameter name', input: () => make('A', { 'b c': '' }), expected: /"b c"/ },
-    row('an empty parameter name', () => make('A', { '': '' }), /name ""/),
-    { description: 'B-05 CR in a value', input: () => make('A', { realm: 'a\rb' }), expected: /"realm"/ },
     { description: 'B-05 LF in a value', input: () => make('A', { realm: 'a\n' }), expected: /"realm"/ },
-    { description: 'NUL in a value', input: () => make('A', { realm: '\0' }), expected: /"realm"/ },
-    { description: 'B-05 a value outside of ASCII', input: () => make('A', { realm: 'é' }), expected: /"realm"/ },
     { description: 'a value that is not a string', input: () => make('A', { realm: 1 as never }), expected: /"realm"/ },
     row('B-04 a name given twice', () => make('A', { a: '', A: '' }), /given twice/),
   ])('is a TypeError for $description', ({ input, expected }) => {

@@ -1,8 +1,8 @@
 /** Calling an authenticator and evaluating it agree, for every combinator; neither ever throws. */
-import { either as E, readerTaskEither as RTE } from 'fp-ts'
+import { either as E, option as O, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
-import { allOf, also, anyOf, AuthError, authorize } from 'koa-with-auth'
+import { allOf, also, anyOf, AuthError, authenticator, authorize, Challenge } from 'koa-with-auth'
 import { altW, describedAs, firstPresent, fromFunction } from 'koa-with-auth/fp'
 import { optional, requireScopes } from 'koa-with-auth'
 import { isAuthenticator, lenient, flatMap, recoverUnavailable, timeout } from 'koa-with-auth/fp'
@@ -81,23 +81,33 @@ describe.each(Object.entries(combinators))('%s', (_name, make) => {
 describe('functions that are given to combinators', () => {
   const anna = fromFunction(() => 'anna')
   const down = fromFunction(() => E.left(AuthError.unavailable()))
+  const sent = { challenge: Challenge.make('Test'), ambient: true, extract: () => O.some('sent') }
   const places: Readonly<Record<string, (hook: () => unknown) => Authenticator<unknown>>> = {
+    'a kind': (hook) => authenticator({ ...sent, authenticate: () => hook() }),
+    map: (hook) => flatMap(() => hook())(anna),
+    'map of a promise': (hook) => flatMap(() => hook())(fromFunction(() => Promise.resolve('anna'))),
+    // Safe: a caller without types could pass this
+    describedAs: (hook) => describedAs(anna)((() => hook()) as never),
+    'describedAs, later': (hook) => describedAs(anna)((() => () => hook()) as never),
     authorize: (hook) => authorize(() => hook() as boolean)(anna),
     recoverUnavailable: (hook) => recoverUnavailable(() => hook())(down),
     'map of an anonymous caller': (hook) =>
       flatMap(() => hook())(optional(fromFunction(() => E.left(AuthError.absent)))),
   }
   it.each(Object.entries(places))(
-    'A-30 whatever %s gets as a result, it never throws or rejects',
+    'A-30 A-31 whatever %s gets as a result, or from a Task of its result, it never throws or rejects',
     async (name, make) => {
       await fc.assert(
-        fc.asyncProperty(hostile, async ({ hook }) => {
-          const result = await make(hook).evaluate(mockRequest())
-          if (E.isLeft(result)) expect(AuthError.is(result.left)).toBe(true)
-          else if (name === 'authorize') expect(result.right).toBe('anna')
-          else if (name === 'map of an anonymous caller')
-            expect(result.right === undefined || Boolean(result.right)).toBe(true)
-          else expect(Boolean(result.right)).toBe(true)
+        fc.asyncProperty(hostile, fc.constantFrom('itself', 'Task', 'late Task'), async ({ hook }, as) => {
+          const task = () => () => (as === 'late Task' ? Promise.resolve().then(hook) : hook())
+          const made = make(as === 'itself' ? hook : task)
+          for (const result of [await made.evaluate(mockRequest()), await made(mockRequest())()]) {
+            if (E.isLeft(result)) expect(AuthError.is(result.left)).toBe(true)
+            else if (name === 'authorize') expect(result.right).toBe('anna')
+            else if (name === 'map of an anonymous caller')
+              expect(result.right === undefined || Boolean(result.right)).toBe(true)
+            else expect(Boolean(result.right)).toBe(true)
+          }
         }),
         { numRuns: runs(300) },
       )

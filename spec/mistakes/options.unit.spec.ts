@@ -217,11 +217,6 @@ describe('timeout', () => {
 
 describe('authSettings', () => {
   const settings = authSettings as (options?: unknown) => unknown
-  const noOrigin = [
-    ...['https://a.example/x', 'https://a.example/', 'https://a.example?x', 'https://a.example#x', 'null', '*', ''],
-    ...['https://u@a.example', 'https://*.example', 'a.example', 'a.example:443', 'https://a.example:443'],
-    ...['https://A.example', null, undefined, /example/],
-  ]
   const refused: ReadonlyArray<[string, unknown, RegExp]> = [
     ['no options', undefined, /^authSettings takes an object of options/],
     ['an unknown option', { CSRF: false }, /^authSettings: no option "CSRF"; there are csrf, /],
@@ -231,11 +226,7 @@ describe('authSettings', () => {
       /^authSettings\({ csrf }\) must be true or false/,
     ]),
     ['an origin that is not in a list', { trustedOrigins: 'https://a.example' }, /trustedOrigins.* must be an array/],
-    ...noOrigin.map((origin): [string, unknown, RegExp] => [
-      `the origin ${String(origin)}`,
-      { trustedOrigins: [origin] },
-      /is not an origin; write scheme:\/\/host/,
-    ]),
+    ['no origin', { trustedOrigins: ['https://*.example'] }, /is not an origin; write scheme:\/\/host/],
     ...notMilliseconds.map((ms): [string, unknown, RegExp] => [
       `timeout: ${typeof ms} ${String(ms)}`,
       { timeout: ms },

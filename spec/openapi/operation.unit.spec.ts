@@ -64,14 +64,6 @@ describe('operation({ ... })', () => {
     expect(operation({})({}, () => later)).toBe(later)
     await expect(operation({})({}, () => Promise.reject(new Error('no')))).rejects.toThrow('no')
   })
-
-  it('that is twice in one route is a TypeError that names the route', () => {
-    const one = operation({ summary: 'x' })
-    const router = new Router().get('/x', one, () => {}, one)
-    expect(() => openApi(router, { title: 'Pets', version: '1' })).toThrow(
-      new TypeError('GET /x: operation({ ... }) is in it twice; remove one'),
-    )
-  })
 })
 
 // `operation({ requestBody })` takes a schema or a codec. The document describes the body, so that a docs page has a field for it.

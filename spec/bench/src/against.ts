@@ -15,7 +15,7 @@ import { inProcess } from './inProcess.js'
 import { race, type Contestant, type Pace } from './paired.js'
 import { timed } from './questions.js'
 import type { Row, Section } from './Section.js'
-import { estimate, lowerQuartile, median, type Estimate } from './statistics.js'
+import { lowerQuartile, median, medianOf } from './statistics.js'
 import { ask } from './stub.js'
 import { guardedBy, type Library } from './twoApps.js'
 
@@ -92,10 +92,6 @@ const never = (folder: string): never => {
 const beside = (some: ReadonlyArray<number>, others: ReadonlyArray<number>): number =>
   lowerQuartile(some) / lowerQuartile(others)
 
-// Over processes: each has one ratio, and processes are drawn for the bounds
-const over = (processes: ReadonlyArray<number>): Estimate =>
-  estimate(processes.length, (drawn) => median(drawn.map((at) => processes[at] ?? Number.NaN)))
-
 const self = fileURLToPath(import.meta.url)
 
 /** Two tables of today's guard beside that of another commit. Rejects where the two answer differently. */
@@ -116,8 +112,8 @@ const together = async (ref: string, folder: string, processes: number, pace: Pa
     const turns = runs.flatMap((run) => run[name] ?? [])
     return {
       name,
-      value: over(turns.map(({ then, now }) => beside(now, then))),
-      control: over(turns.map(({ now, 'now, again': again }) => beside(again, now))),
+      value: medianOf(turns.map(({ then, now }) => beside(now, then))),
+      control: medianOf(turns.map(({ now, 'now, again': again }) => beside(again, now))),
       unit: 'times',
       target: 1,
       note: `then ${(lowerQuartile(turns.flatMap(({ then }) => then)) / 1000).toFixed(2)} us`,
@@ -140,7 +136,7 @@ const alone = async (ref: string, folder: string, processes: number, pace: Pace)
     const of = (times: Readonly<Record<string, number>>): number => times[name] ?? Number.NaN
     return {
       name,
-      value: over(runs.map(({ then, now }) => of(now) / of(then))),
+      value: medianOf(runs.map(({ then, now }) => of(now) / of(then))),
       unit: 'times',
       target: 1,
       note: `then ${(median(runs.map(({ then }) => of(then))) / 1000).toFixed(2)} us`,

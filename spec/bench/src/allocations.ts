@@ -10,7 +10,7 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { koaApps } from './koaApps.js'
 import type { Row, Section } from './Section.js'
-import { estimate, median } from './statistics.js'
+import { median, medianOf } from './statistics.js'
 import { ask, headersOf } from './stub.js'
 
 const REQUESTS = 500
@@ -52,8 +52,7 @@ export const allocations = (processes: number, count: number): Section => {
     { length: processes },
     () => Object.fromEntries(names.map((name) => [name, inProcess(name, count)])) as Record<Name, number>,
   )
-  const of = (figure: (round: Record<Name, number>) => number) =>
-    estimate(rounds.length, (some) => median(some.flatMap((at) => rounds.slice(at, at + 1)).map(figure)))
+  const of = (figure: (round: Record<Name, number>) => number) => medianOf(rounds.map(figure))
   const row = (name: Name): Row => ({ name, value: of((round) => round[name]), unit: 'bytes' })
   return {
     title: 'Allocated by a request',

@@ -2,7 +2,8 @@
  * Checks that a developer would write by hand: the same hooks, syntax, refusal of repeated credentials, headers and
  * bodies.
  */
-import type { Context } from 'koa'
+import { hash } from 'node:crypto'
+import type { Context, Next } from 'koa'
 
 const bodyOf = (status: number, title: string): string =>
   JSON.stringify({ type: 'about:blank', title, status, detail: title })
@@ -76,3 +77,37 @@ export const accept = (ctx: Context, principal: unknown, field: string): void =>
   const request: Guarded = ctx.request
   request.auth = principal
 }
+
+/** The key that `throttled` uses: one form for all spellings of the name, and a digest of name and address. */
+export const guessKey = (username: string, address = ''): string => {
+  const name = username.normalize('NFKC').trim().toLowerCase()
+  const text = ['account and address', name, address].map((part) => `${part.length}:${part}`).join('')
+  return hash('sha256', text, 'base64url')
+}
+
+interface Limiter {
+  readonly consume: (key: string) => Promise<unknown>
+  readonly reward: (key: string) => Promise<unknown>
+}
+
+export const basicChallenge = 'Basic realm="api", charset="UTF-8"'
+
+/** As `throttled` does: counts under a digest, checks, and gives back what is not a guess. */
+export const throttledBy =
+  (limiter: Limiter, check: (name: string, password: string) => object | false) =>
+  async (ctx: Context, next: Next): Promise<unknown> => {
+    const sent = basicOf(ctx)
+    if (sent === undefined) return deny(ctx, basicChallenge, 'Authorization')
+    const key = guessKey(sent[0], ctx.req.socket.remoteAddress)
+    try {
+      await limiter.consume(key)
+    } catch (reason) {
+      ctx.status = reason instanceof Error ? 503 : 429
+      return undefined
+    }
+    const user = check(...sent)
+    if (user === false) return deny(ctx, basicChallenge, 'Authorization')
+    void limiter.reward(key)
+    accept(ctx, user, 'Authorization')
+    return next()
+  }

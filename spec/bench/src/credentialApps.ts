@@ -24,7 +24,7 @@ import { httpSignature } from '../../../dist/signatures.js'
 import { signedRequest } from '../../../dist/testing.js'
 import { github, webhook } from '../../../dist/webhooks.js'
 import type { Question } from './alike.js'
-import { accept, basicOf, deny, once, tokenOf } from './byHand.js'
+import { accept, basicChallenge, basicOf, deny, once, throttledBy, tokenOf } from './byHand.js'
 import { listenerOf } from './koaApps.js'
 import { headersOf, type Headers } from './stub.js'
 
@@ -70,7 +70,6 @@ type Check = (ctx: Context, next: Next) => unknown
 // By hand
 // -------------------------------------------------------------------------------------
 
-const basicChallenge = 'Basic realm="api", charset="UTF-8"'
 const pairHook = (name: string, password: string) =>
   constantTimeEqual(`${name}:${password}`, 'anna:supersecret') && { username: name }
 
@@ -119,33 +118,6 @@ const cachedCheck = (): Check => {
     const user = pairHook(...sent)
     if (user === false) return deny(ctx, basicChallenge, 'Authorization')
     kept.set(digest, { user, until: Date.now() + HOUR })
-    accept(ctx, user, 'Authorization')
-    return next()
-  }
-}
-
-// The same key as `throttled` uses: one form for all spellings of the name, and a digest of name and address
-const guessKey = (username: string, address = ''): string => {
-  const name = username.normalize('NFKC').trim().toLowerCase()
-  const text = ['account and address', name, address].map((part) => `${part.length}:${part}`).join('')
-  return hash('sha256', text, 'base64url')
-}
-
-const throttledCheck = (): Check => {
-  const limiter = limiterAtOnce()
-  return async (ctx, next) => {
-    const sent = basicOf(ctx)
-    if (sent === undefined) return deny(ctx, basicChallenge, 'Authorization')
-    const key = guessKey(sent[0], ctx.req.socket.remoteAddress)
-    try {
-      await limiter.consume(key)
-    } catch {
-      ctx.status = 429
-      return undefined
-    }
-    const user = pairHook(...sent)
-    if (user === false) return deny(ctx, basicChallenge, 'Authorization')
-    void limiter.reward(key)
     accept(ctx, user, 'Authorization')
     return next()
   }
@@ -258,7 +230,7 @@ export const credentialApps = async (): Promise<CredentialApps> => {
     '/key': keyCheck(new Map([[hash('sha256', key), { owner: 'anna' }]])),
     '/jwt': keptTokenCheck(new Map([[token, { ...claims, exp }]])),
     '/cached': cachedCheck(),
-    '/throttled': throttledCheck(),
+    '/throttled': throttledBy(limiterAtOnce(), pairHook),
     '/signed': signatureCheck(pem),
     '/hook': webhookCheck(),
   }

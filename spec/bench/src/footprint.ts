@@ -10,7 +10,7 @@ import { seal } from '../../../dist/audit.js'
 import { openApi } from '../../../dist/openapi.js'
 import { registered } from './koaApps.js'
 import type { Section } from './Section.js'
-import { estimate, median, type Estimate } from './statistics.js'
+import { medianOf } from './statistics.js'
 
 const ROUTES = 10_000
 const OPERATIONS = 5000
@@ -73,9 +73,6 @@ const self = fileURLToPath(import.meta.url)
 const inProcess = (what: string): number =>
   Number(execFileSync(process.execPath, ['--expose-gc', '--max-semi-space-size=256', self, what], { encoding: 'utf8' }))
 
-const of = (values: ReadonlyArray<number>): Estimate =>
-  estimate(values.length, (rounds) => median(rounds.map((round) => values[round] ?? Number.NaN)))
-
 // In turns, so that each round compares them under the same conditions
 const inTurns = (what: string, rounds: number) => {
   const [ours, bare] = [`${what} ours`, `${what} bare`]
@@ -84,8 +81,8 @@ const inTurns = (what: string, rounds: number) => {
     return { ours: a, bare: b, again }
   })
   return {
-    figure: (f: (mine: number, bare: number) => number) => of(all.map((round) => f(round.ours, round.bare))),
-    control: (f: (mine: number, bare: number) => number) => of(all.map((round) => f(round.again, round.bare))),
+    figure: (f: (mine: number, bare: number) => number) => medianOf(all.map((round) => f(round.ours, round.bare))),
+    control: (f: (mine: number, bare: number) => number) => medianOf(all.map((round) => f(round.again, round.bare))),
   }
 }
 
@@ -122,13 +119,13 @@ export const footprint = (rounds: number): Section => {
       },
       {
         name: 'building the document',
-        value: of(Array.from({ length: rounds }, () => inProcess('document'))),
+        value: medianOf(Array.from({ length: rounds }, () => inProcess('document'))),
         unit: 'ms',
         target: 1000,
       },
       {
         name: `sealing ${OPERATIONS} operations, in processor time`,
-        value: of(Array.from({ length: rounds }, () => inProcess('seal'))),
+        value: medianOf(Array.from({ length: rounds }, () => inProcess('seal'))),
         unit: 'ms',
         target: 2000,
       },

@@ -5,13 +5,14 @@ import { crc32 } from 'node:zlib'
 import Router, { type RouterMiddleware } from '@koa/router'
 import { apiKeyHeader, withAuth } from '../../../dist/index.js'
 import { apiKeys } from '../../../dist/keys.js'
+import { expectAlike } from './alike.js'
 import { accept, deny, giveUp, once } from './byHand.js'
 import { withEngines, type Engine } from './engines.js'
 import { listenerOf } from './koaApps.js'
-import { microseconds, race, ratio, type Contestant, type Pace } from './paired.js'
-import type { Row, Section } from './Section.js'
+import { besideByHand, type Pace, type Pair } from './paired.js'
+import type { Section } from './Section.js'
 import type { KoaStore } from './sessionApps.js'
-import { answerOf, ask, headersOf } from './stub.js'
+import { ask, headersOf } from './stub.js'
 
 const answer: RouterMiddleware = (ctx) => {
   ctx.body = Reflect.get(Object(Reflect.get(ctx.request, 'auth')), 'owner')
@@ -89,15 +90,11 @@ const contestOn = async ({ name, mine, hand }: Engine): Promise<Contest> => {
 }
 
 // Throws where the two answer differently
-const expectAlike = async ({ name, key, hand, mine }: Contest): Promise<void> => {
-  for (const [sent, status] of [
-    [key, 200],
-    [`${key}x`, 401],
-    [`${key.slice(0, -1)}${key.endsWith('x') ? 'y' : 'x'}`, 401],
-  ] as const) {
-    const answers = await Promise.all([hand, mine].map((one) => answerOf(one, '/x', headersOf({ 'X-API-Key': sent }))))
-    const texts = answers.map((one) => JSON.stringify({ ...one, headers: Object.entries(one.headers).sort() }))
-    if (answers[0]?.status !== status || texts[0] !== texts[1]) throw new Error(`${name}: ${texts.join('\n')}`)
+const expectTwoAlike = async ({ name, key, hand, mine }: Contest): Promise<void> => {
+  const wrong = [`${key}x`, `${key.slice(0, -1)}${key.endsWith('x') ? 'y' : 'x'}`]
+  for (const sent of [key, ...wrong]) {
+    const headers = headersOf({ 'X-API-Key': sent })
+    await expectAlike({ name, url: '/x', headers, status: sent === key ? 200 : 401 }, { hand, mine })
   }
 }
 
@@ -106,25 +103,11 @@ export const keys = (pace: Pace): Promise<Section> =>
   withEngines(async (engines) => {
     const contests: Contest[] = []
     for (const engine of engines) contests.push(await contestOn(engine))
-    for (const contest of contests) await expectAlike(contest)
-    const times = await race(
-      contests.flatMap(({ name, key, hand, mine }): ReadonlyArray<Contestant> => {
-        const headers = headersOf({ 'X-API-Key': key })
-        const asking = (label: string, listener: RequestListener): Contestant => ({
-          name: label,
-          run: () => ask(listener, '/x', headers),
-        })
-        return [asking(`${name} by hand`, hand), asking(`${name} by hand, again`, hand), asking(name, mine)]
-      }),
-      pace,
-    )
-    const rows = contests.map(({ name }): Row => ({
-      name: `a key on ${name}`,
-      value: ratio(times, name, `${name} by hand`),
-      unit: 'times',
-      target: 1.1,
-      control: ratio(times, `${name} by hand, again`, `${name} by hand`),
-      note: `by hand ${microseconds(times, `${name} by hand`).toFixed(1)} us`,
-    }))
-    return { title: 'API keys, beside a look-up written by hand', rows }
+    for (const contest of contests) await expectTwoAlike(contest)
+    const pairs = contests.map(({ name, key, hand, mine }): Pair => {
+      const headers = headersOf({ 'X-API-Key': key })
+      const asking = (listener: RequestListener) => () => ask(listener, '/x', headers)
+      return { name: `a key on ${name}`, target: 1.1, hand: asking(hand), mine: asking(mine) }
+    })
+    return { title: 'API keys, beside a look-up written by hand', rows: await besideByHand(pairs, pace) }
   })

@@ -4,8 +4,7 @@
  */
 import { fileURLToPath } from 'node:url'
 import { expectAlike } from './alike.js'
-import { measured, rowsOf, type Measured } from './beside.js'
-import { inProcess } from './inProcess.js'
+import { printMeasured, rowsOf, runsOf } from './beside.js'
 import type { Pace } from './paired.js'
 import { hanging, questions, timed } from './questions.js'
 import type { Section } from './Section.js'
@@ -29,17 +28,8 @@ const self = fileURLToPath(import.meta.url)
 /** Over so many processes. Rejects where the two applications answer differently. */
 export const koa = async (processes: number, pace: Pace): Promise<Section> => {
   await expectTwoAlike()
-  const runs: ReadonlyArray<Measured>[] = []
-  for (let at = 0; at < processes; at++) {
-    // Safe: it is printed below
-    runs.push((await inProcess(self, [JSON.stringify(pace)])) as ReadonlyArray<Measured>)
-  }
+  const runs = await runsOf(self, processes, pace)
   return { title: 'Beside the check written by hand, all kinds in one application', rows: rowsOf(timed, runs) }
 }
 
-if (process.argv[1] === self) {
-  // Safe: `koa` above wrote it
-  const pace = JSON.parse(process.argv[2] ?? '{}') as Pace
-  console.log(JSON.stringify(await measured(timed, apps({}), pace)))
-  process.exit(0)
-}
+if (process.argv[1] === self) await printMeasured(timed, apps({}))

@@ -32,7 +32,8 @@ const slowHook = (_request: unknown, secret: string) => Promise.resolve(hook(_re
 const answer: RouterMiddleware = (ctx) => {
   ctx.body = Reflect.get(ctx.request, 'auth')
 }
-const operation = (...functions: ReadonlyArray<RouterMiddleware>) =>
+/** One operation of these functions at `/x`. */
+export const operation = (...functions: ReadonlyArray<RouterMiddleware>) =>
   listenerOf(new Router().get('/x', ...(functions as [RouterMiddleware])))
 const handler =
   (check: (ctx: Context) => unknown): RouterMiddleware =>

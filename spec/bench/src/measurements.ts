@@ -3,19 +3,9 @@ import type { RequestListener } from 'node:http'
 import { fastifyApps, honoApps } from './otherApps.js'
 import { expectAlike } from './alike.js'
 import { koaApps, koaLevels, koaLists, koaRoutes, signedToken } from './koaApps.js'
-import {
-  added,
-  addedRatio,
-  microseconds,
-  overBuilds,
-  race,
-  ratio,
-  type Contestant,
-  type Pace,
-  type Times,
-} from './paired.js'
+import { added, addedRatio, microseconds, race, ratio, type Contestant, type Pace, type Times } from './paired.js'
 import type { Row, Section } from './Section.js'
-import type { Estimate } from './statistics.js'
+import { medianOf, type Estimate } from './statistics.js'
 import { ask, headersOf, type Headers } from './stub.js'
 
 const good = headersOf({ Authorization: 'Bearer supersecret' })
@@ -173,7 +163,7 @@ const growthByRoutes = async (pace: Pace, routes: number): Promise<ReadonlyArray
   }
   const row = (name: string, unit: Row['unit'], of: (times: Times) => Estimate): Row => ({
     name: `${routes} routes: ${name}`,
-    value: overBuilds(times.map((one) => of(one).value)),
+    value: medianOf(times.map((one) => of(one).value)),
     unit,
   })
   return [

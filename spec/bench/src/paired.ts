@@ -2,6 +2,7 @@
  * Runs contestants in one process, in short batches and in changing order, so that each round compares them under the
  * same conditions.
  */
+import type { Row } from './Section.js'
 import { estimate, median, type Estimate } from './statistics.js'
 
 export interface Contestant {
@@ -89,10 +90,6 @@ export const ratio = (times: Times, name: string, to: string): Estimate => {
   return estimate(a.length, (rounds) => median(rounds.map((round) => at(a, round) / at(b, round))))
 }
 
-/** The same ratio for several applications that differ only in their place in memory. */
-export const overBuilds = (figures: ReadonlyArray<number>): Estimate =>
-  estimate(figures.length, (builds) => median(builds.map((build) => at(figures, build))))
-
 /** What a contestant adds to its bare framework, in microseconds. */
 export const added = (times: Times, name: string, bare: string): Estimate => {
   const [a, b] = [of(times, name), of(times, bare)]
@@ -112,4 +109,32 @@ export const addedRatio = (
       median(rounds.map((round) => at(a, round) - at(b, round))) /
       median(rounds.map((round) => at(c, round) - at(d, round))),
   )
+}
+
+/** The same work by hand and by this library. */
+export interface Pair {
+  readonly name: string
+  readonly hand: Contestant['run']
+  readonly mine: Contestant['run']
+  readonly target: number
+}
+
+/** A row for each pair. The one by hand runs twice, as the control. */
+export const besideByHand = async (pairs: ReadonlyArray<Pair>, pace: Pace): Promise<ReadonlyArray<Row>> => {
+  const times = await race(
+    pairs.flatMap(({ name, hand, mine }) => [
+      { name: `${name} by hand`, run: hand },
+      { name: `${name} by hand, again`, run: hand },
+      { name, run: mine },
+    ]),
+    pace,
+  )
+  return pairs.map(({ name, target }) => ({
+    name,
+    value: ratio(times, name, `${name} by hand`),
+    unit: 'times',
+    target,
+    control: ratio(times, `${name} by hand, again`, `${name} by hand`),
+    note: `by hand ${microseconds(times, `${name} by hand`).toFixed(1)} us`,
+  }))
 }

@@ -1,12 +1,11 @@
 /** The time that `cached` saves, and the time that `throttled` adds to the limiter that it calls. */
-import { hash as digestOf } from 'node:crypto'
 import type { RequestListener } from 'node:http'
-import Router, { type RouterMiddleware } from '@koa/router'
-import Koa from 'koa'
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import type { RouterMiddleware } from '@koa/router'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { cached, httpBasicAuth, throttled, withAuth, type Authenticator } from '../../../dist/index.js'
 import { hash, verify } from '../../../dist/passwords.js'
-import { accept, basicOf, deny } from './byHand.js'
+import { guessKey, throttledBy } from './byHand.js'
+import { operation } from './koaApps.js'
 import type { Section } from './Section.js'
 import { addedRatio, microseconds, race, ratio, type Pace } from './paired.js'
 import { ask, headersOf } from './stub.js'
@@ -14,61 +13,27 @@ import { ask, headersOf } from './stub.js'
 const anna = { username: 'anna' }
 const credentials = headersOf({ Authorization: `Basic ${Buffer.from('anna:supersecret').toString('base64')}` })
 
-const listenerOf = (...functions: ReadonlyArray<RouterMiddleware>): RequestListener => {
-  const app = new Koa()
-  app.silent = true
-  return app.use(new Router().get('/x', ...(functions as [RouterMiddleware])).routes()).callback()
-}
 const answer: RouterMiddleware = (ctx) => {
   ctx.body = Reflect.get(ctx.request, 'auth')
 }
 const bare: RouterMiddleware = (ctx, next) => (Object.assign(ctx.request, { auth: anna }), answer(ctx, next))
 const ours = (authenticator: Authenticator<unknown>) =>
-  listenerOf(withAuth(authenticator) as unknown as RouterMiddleware, answer)
+  operation(withAuth(authenticator) as unknown as RouterMiddleware, answer)
 
 const room = () => new RateLimiterMemory({ points: 1_000_000, duration: 3600 })
-
-// The same key as `throttled` uses: one form for all spellings of the name, and a digest of name and address
-const keyOf = (username: string, address = '') => {
-  const name = username.normalize('NFKC').trim().toLowerCase()
-  const text = ['account and address', name, address].map((part) => `${part.length}:${part}`).join('')
-  return digestOf('sha256', text, 'base64url')
-}
 
 // The limiter's own cost, for a hook that calls it itself
 const limiterInTheHook = (check: (username: string, password: string) => unknown) => {
   const limiter = room()
   return httpBasicAuth({
     authenticate: async (request, username, password) => {
-      const key = keyOf(username, request.socket.remoteAddress)
+      const key = guessKey(username, request.socket.remoteAddress)
       await limiter.consume(key)
       const user = check(username, password)
       if (user !== false) void limiter.reward(key)
       return user
     },
   })
-}
-
-// The same order by hand: count under a digest, check, give back what is not a guess
-const throttledByHand = (check: (username: string, password: string) => unknown) => {
-  const limiter = room()
-  const middleware: RouterMiddleware = async (ctx, next) => {
-    const sent = basicOf(ctx)
-    if (sent === undefined) return deny(ctx, 'Basic', 'Authorization')
-    const key = keyOf(sent[0], ctx.req.socket.remoteAddress)
-    try {
-      await limiter.consume(key)
-    } catch (reason) {
-      ctx.status = reason instanceof RateLimiterRes ? 429 : 503
-      return
-    }
-    const user = check(...sent)
-    if (user === false) return deny(ctx, 'Basic', 'Authorization')
-    void limiter.reward(key)
-    accept(ctx, user, 'Authorization')
-    return answer(ctx, next)
-  }
-  return listenerOf(middleware)
 }
 
 /** Basic, whose credentials come with each request. */
@@ -91,7 +56,7 @@ export const secrets = async (pace: Pace): Promise<Section> => {
   // emptied
   const quickOnes = [
     { ...contestant('cached', ours(kept)), batch: 500 },
-    { ...contestant('bare', listenerOf(bare)), batch: 500 },
+    { ...contestant('bare', operation(bare)), batch: 500 },
   ]
   const verified = await race(
     [contestant('verified', verifying), ...quickOnes, contestant('verified, again', verifying)],
@@ -102,7 +67,7 @@ export const secrets = async (pace: Pace): Promise<Section> => {
       contestant('throttled', ours(throttled({ limiter: room() })(quick))),
       contestant('limiter in the hook', inHook),
       contestant('limiter in the hook, again', inHook),
-      contestant('throttled by hand', throttledByHand(check)),
+      contestant('throttled by hand', operation(throttledBy(room(), check), answer)),
       contestant('unthrottled', ours(quick)),
     ],
     // A limiter in memory runs only on this thread

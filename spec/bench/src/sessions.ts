@@ -3,10 +3,10 @@ import { execFileSync } from 'node:child_process'
 import type { RequestListener } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { withEngines } from './engines.js'
-import { microseconds, race, ratio, type Contestant, type Pace } from './paired.js'
+import { besideByHand, microseconds, race, ratio, type Contestant, type Pace, type Pair } from './paired.js'
 import type { Row, Section } from './Section.js'
 import { byHand, ours, sessionApps, visitorOf } from './sessionApps.js'
-import { estimate, median } from './statistics.js'
+import { median, medianOf } from './statistics.js'
 import { answerOf, ask, headersOf, type Headers } from './stub.js'
 
 interface Asked {
@@ -24,9 +24,7 @@ const contestant = async ({ name, listener, url, headers }: Asked): Promise<Cont
   return { name, run: () => ask(listener, url, headers) }
 }
 
-const AGAIN = ', again'
-
-interface Pair {
+interface Two {
   readonly name: string
   readonly hand: RequestListener
   readonly mine: RequestListener
@@ -35,24 +33,14 @@ interface Pair {
   readonly visitor: (listener: RequestListener) => Promise<Headers>
 }
 
-const pairRows = async (pairs: ReadonlyArray<Pair>, pace: Pace): Promise<ReadonlyArray<Row>> => {
-  const contestants: Contestant[] = []
-  for (const { name, hand, mine, url, visitor } of pairs) {
-    const [theirs, own] = [await visitor(hand), await visitor(mine)]
-    for (const again of ['', AGAIN]) {
-      contestants.push(await contestant({ name: `${name} by hand${again}`, listener: hand, url, headers: theirs }))
-    }
-    contestants.push(await contestant({ name, listener: mine, url, headers: own }))
+const pairRows = async (all: ReadonlyArray<Two>, pace: Pace): Promise<ReadonlyArray<Row>> => {
+  const pairs: Pair[] = []
+  for (const { name, hand, mine, url, target, visitor } of all) {
+    const of = async (listener: RequestListener) =>
+      (await contestant({ name, listener, url, headers: await visitor(listener) })).run
+    pairs.push({ name, target, hand: await of(hand), mine: await of(mine) })
   }
-  const times = await race(contestants, pace)
-  return pairs.map(({ name, target }) => ({
-    name,
-    value: ratio(times, name, `${name} by hand`),
-    unit: 'times',
-    target,
-    control: ratio(times, `${name} by hand${AGAIN}`, `${name} by hand`),
-    note: `by hand ${microseconds(times, `${name} by hand`).toFixed(1)} us`,
-  }))
+  return besideByHand(pairs, pace)
 }
 
 const signedIn = { url: '/me', target: 1, visitor: (listener: RequestListener) => visitorOf(listener) }
@@ -144,8 +132,7 @@ const allocated = (processes: number, count: number): ReadonlyArray<Row> => {
     again: allocatedBy('by hand', count),
     mine: allocatedBy('ours', count),
   }))
-  const of = (figure: (round: (typeof rounds)[number]) => number) =>
-    estimate(rounds.length, (some) => median(some.flatMap((at) => rounds.slice(at, at + 1)).map(figure)))
+  const of = (figure: (round: (typeof rounds)[number]) => number) => medianOf(rounds.map(figure))
   return [
     { name: 'allocated by hand', value: of(({ hand }) => hand), unit: 'bytes' },
     {

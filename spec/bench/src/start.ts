@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import type { Row, Section } from './Section.js'
-import { estimate, median } from './statistics.js'
+import { medianOf } from './statistics.js'
 
 const require = createRequire(import.meta.url)
 const self = fileURLToPath(import.meta.url)
@@ -51,7 +51,7 @@ export const start = (processes: number): Section => {
   const rounds = Array.from({ length: processes }, () => new Map(names.map((name) => [name, milliseconds(name)])))
   const of = (name: Kind): Row => ({
     name,
-    value: estimate(rounds.length, (some) => median(some.map((at) => rounds[at]?.get(name) ?? Number.NaN))),
+    value: medianOf(rounds.map((round) => round.get(name) ?? Number.NaN)),
     unit: 'ms',
     ...(name !== alone && { target: 40 }),
   })
@@ -63,7 +63,7 @@ export const start = (processes: number): Section => {
       ...names.map(of),
       {
         name: 'import, beside that of Koa and the router',
-        value: estimate(rounds.length, (some) => median(some.map((at) => beside[at] ?? Number.NaN))),
+        value: medianOf(beside),
         unit: 'times',
         target: 1.2,
       },

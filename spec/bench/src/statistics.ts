@@ -35,6 +35,10 @@ export const estimate = (rounds: number, statistic: (indices: ReadonlyArray<numb
   return { value: statistic(all), low: quantile(drawn, 0.025), high: quantile(drawn, 0.975) }
 }
 
+/** The median of one figure of each round, with its bounds. */
+export const medianOf = (figures: ReadonlyArray<number>): Estimate =>
+  estimate(figures.length, (rounds) => median(rounds.map((round) => figures[round] ?? Number.NaN)))
+
 /**
  * A median of what several processes measured, each in several rounds. Processes are drawn, too: two that run the same
  * code differ, because it is at another place in memory and was compiled at another time.

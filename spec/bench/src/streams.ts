@@ -13,7 +13,7 @@ import Koa from 'koa'
 import { httpBearer, sessionAuth, untilEnd, withAuth, type Authenticator } from '../../../dist/index.js'
 import { sessions } from '../../../dist/sessions.js'
 import type { Section } from './Section.js'
-import { estimate, median } from './statistics.js'
+import { median, medianOf } from './statistics.js'
 import { ask, headersOf, type Headers } from './stub.js'
 
 /** An application, and the headers of each of its users. */
@@ -118,7 +118,7 @@ export const streams = (count: number, rounds: number): Section => {
     title: `${count.toLocaleString('en')} open streams, each of another user`,
     rows: ['token', 'session'].map((kind) => {
       const all = added(kind).map((one) => one - without)
-      const value = estimate(all.length, (some) => median(some.map((at) => all[at] ?? Number.NaN)))
+      const value = medianOf(all)
       return { name: `waiting for the end of a ${kind} takes`, value, unit: 'bytes', target: 200 }
     }),
   }

@@ -1,7 +1,7 @@
 /** The setting `state` puts the principal where handlers written for koa-jwt or koa-passport read it. */
 import Router from '@koa/router'
 import type { Context, Next } from 'koa'
-import { apiApp, authSettings, httpBearer, optional, withAuth } from 'koa-with-auth'
+import { authSettings, httpBearer, optional, withAuth } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
 import { bearer, expectDenied, challenge, running } from '../../support/models/behavior.js'
 
@@ -97,20 +97,6 @@ describe('authSettings({ state })', () => {
     expect(noted.splice(0)).toEqual([outer, {}, inner, {}, outer])
     await ask('/y', bearer('anna'))
     expect(noted).toEqual([outer, {}, {}, outer])
-  })
-
-  test('in an application applies to its own operations', async () => {
-    const noted: unknown[] = []
-    const { ask } = await running((app) => {
-      const note = (ctx: object) => void noted.push(stateOf(ctx as Context))
-      const api = apiApp({ auth: user, docs: false, state: 'user' })
-      api.get('/own', note)
-      const sibling = withAuth(user)(new Router()).get('/sibling', note)
-      app.use(new Router().use(api.routes()).use(sibling.routes()).routes())
-    })
-    await ask('/own', bearer('anna'))
-    await ask('/sibling', bearer('anna'))
-    expect(noted).toEqual([{ user: { name: 'anna' } }, {}])
   })
 
   test.each([1, '', 'a b', '__proto__', 'constructor', 'toString', null])('%j is a TypeError', (state) => {
