@@ -1,12 +1,8 @@
 /** The programs of the guide "A company", as they are written there. */
 import { createHash } from 'node:crypto'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { pathToFileURL } from 'node:url'
 import type Koa from 'koa'
 import { expect, it } from 'vitest'
-import { blocksOf } from '../support/papers/docExamples.js'
-import { repository } from '../support/projects/typecheck.js'
-import { listen } from '../support/servers/server.js'
+import { servedProgram } from '../support/papers/guidePrograms.js'
 
 interface Program {
   readonly app: Koa
@@ -16,15 +12,9 @@ interface Program {
 
 /** Serves a program of the guide. */
 const program = async (block: number) => {
-  const folder = `${repository}spec/.generated/company-${process.pid}`
-  mkdirSync(folder, { recursive: true })
-  const file = `${folder}/${block}.ts`
-  writeFileSync(file, blocksOf('examples/guides/company.md')[block]?.code ?? '')
-  // Safe: the block exports it
-  const made = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as Program
-  rmSync(folder, { recursive: true })
+  const made = await servedProgram<Program>('company', block)
   made.app.on('error', (error) => console.error(error))
-  const { url } = await listen(made.app)
+  const { url } = made
   /** A client that keeps its cookies. */
   const client = (agent = 'a') => {
     const cookies = new Map<string, string>()

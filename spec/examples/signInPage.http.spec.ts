@@ -1,22 +1,11 @@
 /** The guide "A sign-in page", as it is written there. */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { pathToFileURL } from 'node:url'
 import type Koa from 'koa'
 import { beforeAll, afterAll, describe, expect, it } from 'vitest'
-import { blocksOf } from '../support/papers/docExamples.js'
+import { guideProgram } from '../support/papers/guidePrograms.js'
 import { ask, listen } from '../support/servers/server.js'
-import { repository } from '../support/projects/typecheck.js'
 
-const application = async (guide: string, block: number): Promise<Koa> => {
-  const folder = `${repository}spec/.generated/guide-${process.pid}`
-  mkdirSync(folder, { recursive: true })
-  const file = `${folder}/${guide}-${block}.ts`
-  writeFileSync(file, blocksOf(`examples/guides/${guide}.md`)[block]?.code ?? '')
-  // Safe: the block exports it
-  const { app } = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as { readonly app: Koa }
-  rmSync(folder, { recursive: true })
-  return app
-}
+const application = async (guide: string, block: number): Promise<Koa> =>
+  (await guideProgram<{ readonly app: Koa }>(guide, block)).app
 
 let served: Awaited<ReturnType<typeof listen>>
 let short: Awaited<ReturnType<typeof listen>>

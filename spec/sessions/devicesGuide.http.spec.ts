@@ -1,28 +1,15 @@
 /** The programs of the guide about devices, as they are written there. */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { pathToFileURL } from 'node:url'
 import type Router from '@koa/router'
 import type { Sessions } from 'koa-with-auth/sessions'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { expect, it } from 'vitest'
-import { blocksOf } from '../support/papers/docExamples.js'
-import { repository } from '../support/projects/typecheck.js'
+import { guideProgram } from '../support/papers/guidePrograms.js'
 import { deviceSite, type Device } from '../support/sites/deviceSite.js'
 
 type CommandLine = (store: Store, made: Sessions<Device>) => Router
 
-const commandLine = async (): Promise<CommandLine> => {
-  const block = blocksOf('examples/guides/devices.md').find(({ code }) => code.includes('const commandLine ='))
-  const folder = `${repository}spec/.generated/devices-${process.pid}`
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(`${folder}/commandLine.ts`, block?.code ?? '')
-  // Safe: the block exports it
-  const loaded = (await import(/* @vite-ignore */ pathToFileURL(`${folder}/commandLine.ts`).href)) as {
-    commandLine: CommandLine
-  }
-  rmSync(folder, { recursive: true })
-  return loaded.commandLine
-}
+const commandLine = async (): Promise<CommandLine> =>
+  (await guideProgram<{ readonly commandLine: CommandLine }>('devices', 'const commandLine =')).commandLine
 
 it('a command line is signed in by a code that its user approves in the browser, once', async () => {
   const store = memoryStore()

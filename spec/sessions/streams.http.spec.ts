@@ -2,35 +2,21 @@
  * The stream in the guide "Upgrades", as it is written there: it ends with the session, even if the session ends before
  * it opens.
  */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { request as send, type IncomingMessage } from 'node:http'
-import { pathToFileURL } from 'node:url'
 import type { RouterInstance } from '@koa/router'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { blocksOf } from '../support/papers/docExamples.js'
+import { guideProgram } from '../support/papers/guidePrograms.js'
 import { interruptedStore } from '../support/stores/interruptedStore.js'
 import { sessionsApp } from '../support/sites/sessionsApp.js'
-import { repository } from '../support/projects/typecheck.js'
 
 interface Block {
   readonly router: RouterInstance
 }
 
-const block = async (): Promise<Block> => {
-  const code = blocksOf('examples/guides/upgrades.md').find(({ code }) => code.includes('untilEnd(ctx,'))?.code
-  const folder = `${repository}spec/.generated/streams-${process.pid}`
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(`${folder}/events.ts`, code ?? '')
-  // Safe: the block exports it
-  const made = (await import(/* @vite-ignore */ pathToFileURL(`${folder}/events.ts`).href)) as Block
-  rmSync(folder, { recursive: true })
-  return made
-}
-
 let loaded: Block
 beforeAll(async () => {
-  loaded = await block()
+  loaded = await guideProgram<Block>('upgrades', 'untilEnd(ctx,')
 })
 
 /** A site with the stream of the guide at `/events`; `meanwhile` runs after the session was read. */
