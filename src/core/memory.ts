@@ -17,7 +17,6 @@ export interface Memory<V> {
   /** Keeps a value as the youngest one. A value that is too old already is not kept. */
   readonly set: (key: string, kept: KeptValue<V>) => void
   readonly delete: (key: string) => void
-  readonly isEmpty: () => boolean
   /** Drops the values for which a condition is true, and returns how many. If the condition throws, it drops all. */
   readonly drop: (when: (value: V) => boolean) => number
 }
@@ -61,7 +60,6 @@ export const memory = <V>({ size, maxAge, dropsFirst }: MemoryOptions): Memory<V
       }
     },
     delete: (key) => void entries.delete(key),
-    isEmpty: () => entries.size === 0,
     drop: (when) => {
       const before = entries.size
       try {
