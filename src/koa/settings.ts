@@ -221,9 +221,7 @@ export const applySettings = (add: Addition): Middleware => {
   let latest: readonly [outer: Settings, inner: Settings] = [defaults, add(defaults)]
   return markSettings((ctx: Context, next: Next) => {
     if (typeof next !== 'function')
-      throw new TypeError(
-        'authSettings(options) returns middleware; write app.use(authSettings(options)), or router.use(authSettings(options)) before its routes',
-      )
+      throw new TypeError('authSettings(options) returns middleware; write app.use(authSettings(options))')
     const outer = settingsOf(ctx.request)
     // one application has one outer level, so this is made once
     if (latest[0] !== outer) latest = [outer, add(outer)]
