@@ -138,6 +138,16 @@ for (const of of kinds)
         expect([await store.get(['a']), await store.members('s')]).toStrictEqual([['b'], ['m']])
       })
 
+      it('are created, and a failure has its code, if the client resolves to its errors', async () => {
+        const { name, query } = await place()
+        // Safe: the answer of another client
+        const resolving: Query = (sql, values) => query(sql, values).catch((error: unknown) => error as never)
+        const store = of.store(resolving, name)
+        expect([await store.insert('a', 'b', LIFETIME), await store.get(['a'])]).toStrictEqual([true, ['b']])
+        const unmade = of.store(async () => failure('53300') as never, name)
+        await expect(unmade.get(['a'])).rejects.toMatchObject({ code: '53300' })
+      })
+
       it.each([
         ['with create: false', { create: false }, 'a table'],
         ['without the right to create a table', {}, 'a right'],
