@@ -154,22 +154,28 @@ describe('every channel', () => {
   // Safe: its keys are the channels
   const names = Object.keys(channels) as Array<keyof Events>
 
-  it.each(names)('%s: a listener that throws makes a warning; a listener that ended gets no records', async (name) => {
-    const warnings = processWarnings()
-    const to = channel(`koa-with-auth:${name}`)
-    expect(to.hasSubscribers).toBe(false)
-    const end = on(name, () => {
-      throw new Error('mine')
-    })
-    expect(to.hasSubscribers).toBe(true)
-    to.publish(Object.freeze({}))
-    end()
-    to.publish(Object.freeze({}))
-    expect(to.hasSubscribers).toBe(false)
-    await expect.poll(() => warnings().length).toBe(1)
-    expect(warnings()[0]).toContain(`EventListenerWarning: a listener of on('${name}') threw: Error: mine`)
-    expect(() => on(name, 'x' as never)).toThrow(`on('${name}', listener) must be a function, not a string`)
-  })
+  it.each(names)(
+    '%s: a listener that throws or rejects makes a warning; one that ended gets no records',
+    async (name) => {
+      const warnings = processWarnings()
+      const to = channel(`koa-with-auth:${name}`)
+      expect(to.hasSubscribers).toBe(false)
+      const raise = () => {
+        throw new Error('mine')
+      }
+      const ends = [on(name, raise), on(name, async () => raise())]
+      expect(to.hasSubscribers).toBe(true)
+      to.publish(Object.freeze({}))
+      for (const end of ends) end()
+      to.publish(Object.freeze({}))
+      expect(to.hasSubscribers).toBe(false)
+      await expect.poll(() => warnings().length).toBe(2)
+      for (const warning of warnings()) {
+        expect(warning).toContain(`EventListenerWarning: a listener of on('${name}') threw: Error: mine`)
+      }
+      expect(() => on(name, 'x' as never)).toThrow(`on('${name}', listener) must be a function, not a string`)
+    },
+  )
 
   it('has its record in the one schema, by its name, and a row in the guide', () => {
     expect(Object.keys(eventsSchema.$defs)).toStrictEqual(names)

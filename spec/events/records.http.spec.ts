@@ -376,24 +376,6 @@ describe('the subject of a record', () => {
 })
 
 describe('listeners', () => {
-  it('that throw or reject make a warning and change no response', async () => {
-    const warnings: string[] = []
-    const warned = (warning: Error) => warnings.push(warning.message)
-    process.on('warning', warned)
-    const ends = [
-      on('decision', () => {
-        throw new Error('mine')
-      }),
-      on('decision', (): unknown => Promise.reject(new Error('later'))),
-    ]
-    const { answer } = await recordOf('GET /bearer/1', [authorization('good')])
-    await expect.poll(() => warnings.length).toBe(2)
-    for (const stop of ends) stop()
-    process.off('warning', warned)
-    expect(answer.status).toBe(200)
-    expect(warnings.join()).toMatch(/a listener of on\('decision'\) threw: Error: mine/)
-  })
-
   it('can subscribe to the channel by its name', async () => {
     const heard: unknown[] = []
     const listener = (record: unknown) => heard.push(record)
