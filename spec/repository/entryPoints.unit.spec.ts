@@ -40,6 +40,21 @@ describe('entry points', () => {
     expect(indexes.toSorted()).toStrictEqual(exported.map(({ path }) => sourceOf(path)).toSorted())
   })
 
+  it('the programs beside other libraries, which no test runs, import what is exported', async () => {
+    const folder = `${repository}spec/peers/src/`
+    const programs = readdirSync(folder).map((file) => readFileSync(folder + file, 'utf8'))
+    const imports = programs.flatMap((text) => [
+      ...text.matchAll(/\{([^{}]*)\}\s*(?:=|from)\s*(?:await import\()?'[./]+dist\/([\w/-]+)\.js'/g),
+    ])
+    expect(imports.length).toBeGreaterThan(10)
+    for (const [, names = '', file = ''] of imports) {
+      const known = Object.keys(
+        (await import(/* @vite-ignore */ `${repository}src/${file === 'index' ? '' : `${file}/`}index.ts`)) as object,
+      )
+      expect(known).toEqual(expect.arrayContaining(names.split(',').flatMap((name) => name.trim() || [])))
+    }
+  })
+
   it('the root has what every application needs; documents, audit, sessions and tests are in other entry points', async () => {
     const names = Object.keys(await import('koa-with-auth'))
     const beside = ['openApi', 'docs', 'cachedOpenApi', 'audit', 'seal', 'sessions', 'withPrincipal']
