@@ -3,12 +3,12 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import Koa, { type Context } from 'koa'
 import { expect, it } from 'vitest'
-import { sealedCookie } from '../../src/sessions/SessionCookie.js'
+import { SealedCookie } from '../../src/sessions/SessionCookie.js'
 import { heapKept } from '../support/runs/heap.js'
 
 const app = new Koa()
 app.keys = ['a key of at least 32 characters, for tests']
-const sealed = sealedCookie('session', 'app', () => app.keys)
+const sealed = new SealedCookie('session', 'app', () => app.keys)
 
 const contextOf = (cookie: string): Context => {
   const request = new IncomingMessage(new Socket())

@@ -4,7 +4,7 @@ import Keygrip from 'keygrip'
 import type { Context } from 'koa'
 import { memoryStore } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
-import { sealedCookie } from '../../src/sessions/SessionCookie.js'
+import { SealedCookie } from '../../src/sessions/SessionCookie.js'
 import { randomId } from '../../src/crypto/secrets.js'
 import { sessionKey, stampKey } from '../../src/sessions/SessionRecords.js'
 import { bind } from '../../src/sessions/SignIn.js'
@@ -19,7 +19,7 @@ const readBy = (keys: unknown, value: string, application = 'shop') => {
   const headers = { cookie: `session=${value}` }
   // Safe: nothing else is used of a context
   const ctx = { req: { headers }, request: { req: { headers } } } as unknown as Context
-  const cookie = sealedCookie('session', application, () => keys)
+  const cookie = new SealedCookie('session', application, () => keys)
   const read = cookie.read(ctx)
   return { id: read.id, user: cookie.hintOf(read)?.user }
 }

@@ -1,13 +1,8 @@
-/**
- * `httpIntrospection`: opaque tokens. It asks the authorization server about them (RFC 7662).
- *
- * Each token costs a request now and then, so answers are kept for a short time. A refusal is never kept.
- */
+/** Opaque tokens: it asks the authorization server about them (RFC 7662). Answers are kept for a short time, and a refusal never. */
 import * as E from 'fp-ts/lib/Either.js'
 import { because, expired, invalid, unavailable } from '../core/AuthError.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { isToken } from '../core/Credentials.js'
-import type { HttpScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer, Result } from '../core/Result.js'
 import { ownFields, thisMoment } from '../core/data.js'
 import { ends } from '../ends/ends.js'
@@ -22,22 +17,14 @@ import { cachePolicyOf, type CacheOptions } from './keySet.js'
 import { audiencesOf, auditNote, partiesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
 import { cacheKey, malformedToken, type ValidToken } from './verifier.js'
 
-/** The resource server's own credentials. */
-interface IntrospectionClient {
-  readonly id: string
-  readonly secret: string
-}
-
 const DISCOVERY_AGE = 600_000
 
 // RFC 6749 §2.3.1: form-encoded before they are joined
 const formEncoded = (value: string): string => new URLSearchParams({ '': value }).toString().slice(1)
 
-/** The Authorization field for the client. Throws a TypeError for credentials that cannot be a client's. */
-const basicOf = (where: string, client: IntrospectionClient): string => {
-  const { id, secret } = checkOptions(`${where}({ client })`, client, { id: is.nonEmpty, secret: is.nonEmpty })
-  return `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString('base64')}`
-}
+// The Authorization field
+const basicOf = ({ id, secret }: { readonly id: string; readonly secret: string }): string =>
+  `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString('base64')}`
 
 // Asks about a token (RFC 7662 §2.1). Rejects with an Outage for anything but a 200 with a JSON object. The address is the endpoint, or
 // the issuer whose discovery document names it.
@@ -69,7 +56,7 @@ export interface IntrospectionClaims extends TokenClaims {
 
 export type HttpIntrospectionOptions<C, R> = TokenOptions<C, R> & {
   /** The resource server's own credentials, sent as Basic. */
-  readonly client: IntrospectionClient
+  readonly client: { readonly id: string; readonly secret: string }
   /** How answers are kept, by the SHA-256 of the token. Default: 1000 of them, for 30 000 ms. `false`: not at all. */
   readonly cache?: false | CacheOptions | undefined
   /** How long the server may take, discovery included, in milliseconds. Default 2000. */
@@ -122,13 +109,14 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
   if ((endpoint === undefined) === (issuer === undefined)) {
     throw new TypeError(`${caller} needs exactly one of endpoint and issuer`)
   }
+  const checkedClient = checkOptions(`${caller}({ client })`, client, { id: is.nonEmpty, secret: is.nonEmpty })
   const policy = cachePolicyOf(`${caller}({ cache })`, options.cache, DEFAULT_AGE)
   const server = endpoint ?? issuer ?? ''
   const self: Introspection = {
     issuer,
     audiences,
     timeout,
-    ask: introspectionAt(server, endpoint !== undefined, basicOf(caller, client)),
+    ask: introspectionAt(server, endpoint !== undefined, basicOf(checkedClient)),
     rules: {
       profile: 'any',
       clockTolerance: 5,
@@ -137,31 +125,24 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
       confirmations: [],
       isBindingRequired: false,
     },
-    cache: policy === undefined ? undefined : memory<string>({ ...policy, dropsFirst: 'oldest' }),
+    cache: policy && memory<string>({ ...policy, dropsFirst: 'oldest' }),
     revoked: memory<true>({ size: 1000, maxAge: Infinity, dropsFirst: 'oldest' }),
     pending: new Map(),
     outages: introspectionOutages(server),
   }
-  const scheme = { scheme: opaqueBearer, notes: notesOf(options, audiences) }
+  const notes = [
+    ...auditNote('endpoint', endpoint),
+    ...auditNote('issuer', issuer),
+    ...optionWords({ cache: options.cache }),
+    ...auditNote('audience', audiences || undefined),
+    ...auditNote('authorizedParties', options.authorizedParties),
+  ]
+  const scheme = { scheme: { type: 'http', scheme: 'bearer' } as const, notes }
   // Safe: it lets in what the hook returns; without a hook, `R` is the server's answer
   return tokenKind(scheme, options, (token) => checkToken(self, token)) as Authenticator<PrincipalFromAnswer<R>>
 }
 
-const notesOf = (
-  {
-    endpoint,
-    issuer,
-    cache,
-    authorizedParties,
-  }: Pick<HttpIntrospectionOptions<unknown, unknown>, 'endpoint' | 'issuer' | 'cache' | 'authorizedParties'>,
-  audiences: Introspection['audiences'],
-): ReadonlyArray<string> => [
-  ...auditNote('endpoint', endpoint),
-  ...auditNote('issuer', issuer),
-  ...optionWords({ cache }),
-  ...auditNote('audience', audiences || undefined),
-  ...auditNote('authorizedParties', authorizedParties),
-]
+type TokenResult = Result<ValidToken>
 
 interface Introspection {
   readonly issuer: string | undefined
@@ -223,10 +204,6 @@ const introspect = async (self: Introspection, token: string, key: string): Prom
     return E.left(unavailable())
   }
 }
-
-const opaqueBearer: HttpScheme = { type: 'http', scheme: 'bearer' }
-
-type TokenResult = Result<ValidToken>
 
 // A copy, because the hook of one request must not change the claims of another
 const ownCopy = (result: TokenResult): TokenResult =>

@@ -15,7 +15,7 @@ import { functionName, optionWords } from '../core/functionName.js'
 import { memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
 import { declareFactory, checkOptions, isGiven, type Checks } from '../core/options.js'
-import type { HttpScheme, OpenIdConnectScheme } from '../core/Description.js'
+import type { OpenIdConnectScheme } from '../core/Description.js'
 import { alt } from '../core/lists.js'
 import { digest } from '../crypto/secrets.js'
 import { certificateReader, type CertificateReader, type CertificateSource } from '../kinds/clientCertificate.js'
@@ -142,40 +142,46 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   const ready = async (): Promise<void> => {
     await Promise.all(known.map(({ keys }) => keys.ready()))
   }
-  const finder = finderIn(options.issuer)
-  const issuers = known.map(({ issuer }) => issuer).sort()
+  const { profile, authorizedParties, clockTolerance, maxTokenAge, keys, verified } = options
   const notes = [
-    ...auditNote(
-      'issuer',
-      finder === undefined
-        ? issuers
-        : `found by ${finder === options.issuer ? '' : 'iss alone '}${functionName(finder)}`,
-    ),
+    ...auditNote('issuer', finderWords(options.issuer) ?? known.map(({ issuer }) => issuer).sort()),
     ...auditNote('audience', audience || undefined),
-    ...auditNote('profile', options.profile),
-    ...auditNote('authorizedParties', options.authorizedParties),
+    ...auditNote('profile', profile),
+    ...auditNote('authorizedParties', authorizedParties),
     ...[options.issuer].flat().flatMap(ofIssuer),
-    ...optionWords({ algorithms, clockTolerance: options.clockTolerance, maxTokenAge: options.maxTokenAge }),
-    ...optionWords({ keys: options.keys, verified: options.verified }),
+    ...optionWords({ algorithms, clockTolerance, maxTokenAge, keys, verified }),
   ]
-  const fact = { part: 'httpJwt', isForHere: audience !== false, isTyped: options.profile === 'rfc9068' }
-  const bearer: TokenScheme = { scheme: bearerJwt, discovery: discoveryOf(known), notes, fact }
+  const fact = { part: 'httpJwt', isForHere: audience !== false, isTyped: profile === 'rfc9068' }
+  const scheme = { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } as const
+  const bearer: TokenScheme = { scheme, discovery: discoveryOf(known), notes, fact }
   if (options.from !== undefined && options.bound?.dpop !== undefined) {
     throw new TypeError(
       'httpJwt({ from, bound: { dpop } }): a token that is bound to a key is sent in the Authorization field (RFC 9449 §7.1)',
     )
   }
-  const bound = options.bound === undefined ? unbound(bearer) : checkBound(options.bound, bearer, toleranceOf(options))
+  // claims are in seconds
+  const tolerance = (clockTolerance ?? DEFAULT_TOLERANCE) / 1000
+  const bound = checkBound(options.bound, bearer, tolerance)
   if (bound.published !== undefined) options.protectedResource?.adds(bound.published)
-  const check = verifier(providers, rulesOf(caller, options, bound), cache)
-  const [first, ...others] = bound.schemes
-  const made = others.reduce(
-    (before, scheme) =>
-      alt(() => tokenKind(scheme, { ...options, ...withDerivedName(options, scheme) }, check))(before),
-    tokenKind(first, options, check),
-  )
+  const rules: ClaimRules = {
+    profile: profile ?? 'any',
+    clockTolerance: tolerance,
+    maxTokenAge: maxTokenAge && maxTokenAge / 1000,
+    confirmations: bound.confirmations,
+    isBindingRequired: bound.isRequired,
+    authorizedParties: partiesOf(caller, authorizedParties),
+  }
+  const check = verifier(providers, rules, cache)
+  const [first, second] = bound.schemes
+  const one = tokenKind(first, options, check)
+  const made = second === undefined ? one : alt(() => tokenKind(second, withDerivedName(options, second), check))(one)
   // Safe: it lets in what the hook returns, as `authenticator` computes it; without a hook, `R` is the claims
   return Object.assign(made, { ready }) as HttpJwt<PrincipalFromAnswer<R>>
+}
+
+const finderWords = (issuer: unknown): string | undefined => {
+  const finder = finderIn(issuer)
+  return finder && `found by ${finder === issuer ? '' : 'iss alone '}${functionName(finder)}`
 }
 
 // What an issuer has of its own. Keys are not named: they are exchanged where the provider does so
@@ -186,27 +192,9 @@ const ofIssuer = (issuer: Issuer | FindIssuer | FindIssuerAlone): ReadonlyArray<
   return own.length === 0 ? [] : [`of ${issuer.issuer} (${own.join(' ')})`]
 }
 
-const unbound = (bearer: TokenScheme): TokenBinding => ({ confirmations: [], isRequired: false, schemes: [bearer] })
-
-// Claims are in seconds
-const toleranceOf = <C, R>({ clockTolerance = DEFAULT_TOLERANCE }: HttpJwtOptions<C, R>): number =>
-  clockTolerance / 1000
-
 // OpenAPI lists each scheme under another name
-const withDerivedName = <C, R>({ schemeName }: HttpJwtOptions<C, R>, { name = '' }: TokenScheme) =>
-  schemeName === undefined ? {} : { schemeName: schemeName + name }
-
-const rulesOf = <C, R>(caller: string, options: HttpJwtOptions<C, R>, bound: TokenBinding): ClaimRules => {
-  const { profile = 'any', maxTokenAge, authorizedParties } = options
-  return {
-    profile,
-    clockTolerance: toleranceOf(options),
-    maxTokenAge: maxTokenAge && maxTokenAge / 1000,
-    confirmations: bound.confirmations,
-    isBindingRequired: bound.isRequired,
-    authorizedParties: partiesOf(caller, authorizedParties),
-  }
-}
+const withDerivedName = <C, R>(options: HttpJwtOptions<C, R>, { name = '' }: TokenScheme): HttpJwtOptions<C, R> =>
+  options.schemeName === undefined ? options : { ...options, schemeName: options.schemeName + name }
 
 // koa-jwt takes them there
 const checkKeyOfIssuer = (given: unknown): void => {
@@ -215,8 +203,6 @@ const checkKeyOfIssuer = (given: unknown): void => {
     if (isGiven(given, key)) throw new TypeError(`httpJwt: no option "${key}"; write issuer: { issuer, ${key} }`)
   }
 }
-
-const bearerJwt: HttpScheme = { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' }
 
 // OpenAPI 3.1 allows one discovery document for each scheme
 const discoveryOf = ([first, ...others]: ReadonlyArray<Provider>): OpenIdConnectScheme | undefined =>
@@ -261,7 +247,7 @@ interface TokenBinding {
   readonly isRequired: boolean
   readonly published?: BoundFields
   /** The schemes of the Authorization field, in the order of the challenges. */
-  readonly schemes: readonly [TokenScheme, ...TokenScheme[]]
+  readonly schemes: readonly [TokenScheme, TokenScheme?]
 }
 
 const JKT = 'jkt'
@@ -288,11 +274,6 @@ const isHolder = (reader: CertificateReader | undefined, request: Request, claim
   return certificate !== undefined && digest(certificate.raw) === thumbprint
 }
 
-const boundCertificateReader = (given: BoundCertificateOptions): CertificateReader => {
-  const { from } = checkOptions('httpJwt({ bound: { certificate: { ... } } })', given, { from: is.unchecked })
-  return certificateReader('httpJwt: certificate', from)
-}
-
 /** How tokens are sent that are bound to a key (RFC 9449). */
 const schemeOfKeys = (
   { parameters, responseFields, checking, words }: ReturnType<typeof dpopOf>,
@@ -312,11 +293,17 @@ const schemeOfKeys = (
   },
 })
 
-/** Checks the option. Throws a TypeError for one that cannot work. `bearer`: the scheme of tokens that are bound to no key. */
-const checkBound = (given: BoundOptions, bearer: TokenScheme, clockTolerance: number): TokenBinding => {
+const certificateOf = (given: BoundCertificateOptions): CertificateReader => {
+  const { from } = checkOptions('httpJwt({ bound: { certificate: { ... } } })', given, { from: is.unchecked })
+  return certificateReader('httpJwt: certificate', from)
+}
+
+/** Checks the option. Throws a TypeError if it cannot work. `bearer`: the scheme of tokens that are bound to no key. */
+const checkBound = (given: BoundOptions | undefined, bearer: TokenScheme, clockTolerance: number): TokenBinding => {
+  if (given === undefined) return { confirmations: [], isRequired: false, schemes: [bearer] }
   const boundChecks = { dpop: is.unchecked, certificate: is.unchecked, required: is.maybe(is.flag) }
   const { dpop, certificate, required: isRequired = false } = checkOptions(whereBound, given, boundChecks)
-  const reader = certificate === undefined ? undefined : boundCertificateReader(certificate)
+  const reader = certificate === undefined ? undefined : certificateOf(certificate)
   if (dpop === undefined && reader === undefined) {
     throw new TypeError(`${whereBound} must have dpop or certificate, the proof that a bound token needs`)
   }

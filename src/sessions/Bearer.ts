@@ -6,11 +6,11 @@ import * as O from 'fp-ts/lib/Option.js'
 import { make, type Challenge } from '../core/Challenge.js'
 import * as is from '../core/checks.js'
 import { checkOptions, type Check, type Checks } from '../core/options.js'
-import { memory, type Memory } from '../core/memory.js'
+import { memory } from '../core/memory.js'
 import type { Request } from '../core/Request.js'
 import { fromHeader } from '../core/RequestFields.js'
 import { constantTimeEqual, digest, randomId } from '../crypto/secrets.js'
-import { dpopOf, type DpopOptions, type ProofChecks } from '../jwt/dpop.js'
+import { dpopOf, type DpopOptions } from '../jwt/dpop.js'
 import type { Hint } from './SessionRecords.js'
 
 /** How sessions are carried by tokens. */
@@ -22,21 +22,6 @@ export interface BearerOptions {
    * each request needs one: `Authorization: DPoP`. `spent` is `oneTimeIds(store)` of `koa-with-auth/stores`.
    */
   readonly dpop?: DpopOptions | undefined
-}
-
-/** The tokens of an application. */
-export interface Bearer {
-  readonly scheme: 'Bearer' | 'DPoP'
-  /** The parameters of each challenge. */
-  readonly parameters: Readonly<Record<string, string>>
-  readonly responseFields: (() => Readonly<Record<string, string>>) | undefined
-  /** The proofs that its requests need; `undefined` without `dpop`. */
-  readonly proofs: ProofChecks | undefined
-  readonly application: string
-  /** What each token begins with. */
-  readonly start: string
-  /** Whom sessions are of, by their keys: a token says nothing of a user. */
-  readonly hints: Memory<Hint>
 }
 
 const checks: Checks<BearerOptions> = {
@@ -56,21 +41,30 @@ const HINTS = 10_000
 const PROOF_TOLERANCE = 5
 
 /** Makes the tokens of an application; `undefined` if it has none. Throws a TypeError for options of `dpop` that cannot work. */
-export const bearerOf = (application: string, given: boolean | BearerOptions | undefined): Bearer | undefined => {
+export const bearerOf = (application: string, given: boolean | BearerOptions | undefined) => {
   if (given === undefined || given === false) return undefined
   const { prefix = 'kwa', dpop }: BearerOptions = given === true ? {} : given
   const made =
     dpop === undefined ? undefined : dpopOf(dpop, PROOF_TOLERANCE, 'sessions(app, { bearer: { dpop: { ... } } })')
+  const scheme: 'Bearer' | 'DPoP' = made === undefined ? 'Bearer' : 'DPoP'
+  /** Of each challenge. */
+  const parameters: Readonly<Record<string, string>> = made?.parameters ?? {}
   return {
-    scheme: made === undefined ? 'Bearer' : 'DPoP',
-    parameters: made?.parameters ?? {},
+    scheme,
+    parameters,
     responseFields: made?.responseFields,
+    /** The proofs that its requests need; `undefined` without `dpop`. */
     proofs: made?.checking({}),
     application,
+    /** What each token begins with. */
     start: `${prefix}_`,
-    hints: memory({ size: HINTS, maxAge: Infinity, dropsFirst: 'oldest' }),
+    /** Whom sessions are of, by their keys: a token says nothing of a user. */
+    hints: memory<Hint>({ size: HINTS, maxAge: Infinity, dropsFirst: 'oldest' }),
   }
 }
+
+/** The tokens of an application. */
+export type Bearer = NonNullable<ReturnType<typeof bearerOf>>
 
 const RANDOM = 43
 const CHECKSUM_LENGTH = 6

@@ -154,7 +154,7 @@ export class RequestSession implements SessionSource {
     this.signedIn = auth
     this.#isSignedByOlderKey = key === 'older'
     this.#came = { id, signIn: auth }
-    this.#reports?.reportSignIn(id, auth.id)
+    this.#reports?.knows(id, auth.id)
     return auth
   }
 
@@ -177,8 +177,8 @@ export class RequestSession implements SessionSource {
     this.#id = id
     this.signedIn = undefined
     if (signIn !== undefined) this.#bind(ctx, signIn)
-    if (next !== undefined) this.#reports?.made(id, next.id, next.names)
-    else if (signIn !== undefined) this.#reports?.reportSignIn(id, signIn.id)
+    if (next !== undefined) this.#reports?.knows(id, next.id, next.names)
+    else if (signIn !== undefined) this.#reports?.knows(id, signIn.id)
     return id
   }
 
@@ -297,7 +297,7 @@ export class RequestSession implements SessionSource {
   /** Another user signs in, by a session of its own. */
   made(id: string, { id: user, names, entry }: { id: string; names: Names; entry: string | undefined }): void {
     this.stored.wrote(id)
-    this.#reports?.made(id, user, names)
+    this.#reports?.knows(id, user, names)
     this.sendsCookie = false
     if (entry !== undefined) this.listed = { id: user, entry }
   }

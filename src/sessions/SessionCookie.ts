@@ -75,13 +75,6 @@ export interface CookieRead {
   readonly isOld: boolean
 }
 
-export interface SealedCookie {
-  readonly read: (ctx: Context) => CookieRead
-  readonly hintOf: (read: CookieRead) => Hint | undefined
-  /** Sends an id. Throws a TypeError without a signing key. */
-  readonly give: (ctx: Context, id: string, signer: Signer | undefined, options: SetOption) => void
-}
-
 const noCookie: CookieRead = { sent: O.none, id: '', hidden: '', sealing: undefined, isOld: false }
 
 // Between the id and the seal. No id has it
@@ -131,69 +124,71 @@ const PURPOSE = 'koa-with-auth/sessions/cookie'
 // The Keygrip also signs other texts
 const inKeygrip = (application: string, text: string): string => `${PURPOSE}\n${inApplication(application, text)}`
 
-interface Sealer {
-  readonly cookieName: string
-  readonly application: string
-  readonly keys: () => unknown
-  readonly sealings: () => ReadonlyArray<Sealing | undefined>
-  readonly inRequest: (request: Request) => O.Option<Sent>
-}
-
 /**
  * The cookie is an id and a seal of it, by keys that are derived from a signing key: the user and the entry of the list, encrypted
  * (AES-256-CTR), and a MAC of all (HMAC-SHA256) for this application. So an id that the application did not give out never reaches the
  * store, and the cookie says whose stamp and which entry to read together with the session. A Keygrip does not show its older keys, so it
  * makes the MAC itself.
  */
-export const sealedCookie = (cookieName: string, application: string, keys: () => unknown): SealedCookie => {
-  const sealings = derivedOnce(keys, PURPOSE, (root) => sealingBy(root, application))
-  const self: Sealer = { cookieName, application, keys, sealings, inRequest: fromCookie(cookieName) }
-  return {
-    read: (ctx) => readCookie(self, ctx),
-    hintOf: (read) =>
-      read.hidden === '' || read.sealing === undefined ? undefined : hintIn(read.sealing, read.hidden),
-    give: (ctx, id, signer, options) => giveCookie(self, ctx, id, signer, options),
+export class SealedCookie {
+  readonly #name: string
+  readonly #application: string
+  readonly #keys: () => unknown
+  readonly #sealings: () => ReadonlyArray<Sealing | undefined>
+  readonly #inRequest: (request: Request) => O.Option<Sent>
+
+  constructor(name: string, application: string, keys: () => unknown) {
+    this.#name = name
+    this.#application = application
+    this.#keys = keys
+    this.#sealings = derivedOnce(keys, PURPOSE, (root) => sealingBy(root, application))
+    this.#inRequest = fromCookie(name)
   }
-}
 
-const readCookie = (self: Sealer, ctx: Context): CookieRead => {
-  const sent = self.inRequest(ctx.request)
-  if (O.isNone(sent)) return noCookie
-  // of several, session authenticators accept none
-  const [first = ''] = typeof sent.value === 'string' ? [sent.value] : sent.value
-  return opened(self, sent, first.startsWith('"') ? first.slice(1, -1) : first) ?? { ...noCookie, sent }
-}
-
-const opened = (self: Sealer, sent: CookieRead['sent'], value: string): CookieRead | undefined => {
-  const at = value.indexOf(SEAL)
-  const end = value.indexOf('.', at)
-  if (at < 0 || end < 0) return undefined
-  const all = self.sealings()
-  const key = sealingKeyAt(self, all, value.slice(0, end), value.slice(end + 1))
-  if (key < 0) return undefined
-  return { sent, id: value.slice(0, at), hidden: value.slice(at + 1, end), sealing: all[key], isOld: key > 0 }
-}
-
-// The place of the key that sealed a string
-const sealingKeyAt = (self: Sealer, all: ReturnType<Sealer['sealings']>, text: string, sent: string): number => {
-  const now = self.keys()
-  if (isSigner(now)) return ['first', 'older'].indexOf(signedBy(now, inKeygrip(self.application, text), sent))
-  for (let key = 0; key < all.length; key++) {
-    const sealing = all[key]
-    if (sealing !== undefined && isMac(sent, macOf(sealing, text))) return key
+  read({ request }: Context): CookieRead {
+    const sent = this.#inRequest(request)
+    if (O.isNone(sent)) return noCookie
+    // of several, session authenticators accept none
+    const [first = ''] = typeof sent.value === 'string' ? [sent.value] : sent.value
+    return this.#opened(sent, first.startsWith('"') ? first.slice(1, -1) : first) ?? { ...noCookie, sent }
   }
-  return -1
-}
 
-const giveCookie = (self: Sealer, ctx: Context, id: string, signer: Signer | undefined, options: SetOption): void => {
-  const [sealing] = self.sealings()
-  if (sealing === undefined) throw new TypeError(keysFix)
-  const isHidden = signer !== undefined && Buffer.byteLength(signer.user) <= MAX_HINT_BYTES
-  const hidden = isHidden ? hiddenIn(sealing, id, signer) : ''
-  const text = `${id}${SEAL}${hidden}`
-  const now = self.keys()
-  const seal = isSigner(now) ? now.sign(inKeygrip(self.application, text)) : macOf(sealing, text)
-  ctx.cookies.set(self.cookieName, `${text}.${seal}`, { ...options, signed: false })
+  hintOf({ hidden, sealing }: CookieRead): Hint | undefined {
+    return hidden === '' || sealing === undefined ? undefined : hintIn(sealing, hidden)
+  }
+
+  /** Sends an id. Throws a TypeError without a signing key. */
+  give(ctx: Context, id: string, signer: Signer | undefined, options: SetOption): void {
+    const [sealing] = this.#sealings()
+    if (sealing === undefined) throw new TypeError(keysFix)
+    const isHidden = signer !== undefined && Buffer.byteLength(signer.user) <= MAX_HINT_BYTES
+    const hidden = isHidden ? hiddenIn(sealing, id, signer) : ''
+    const text = `${id}${SEAL}${hidden}`
+    const keys = this.#keys()
+    const seal = isSigner(keys) ? keys.sign(inKeygrip(this.#application, text)) : macOf(sealing, text)
+    ctx.cookies.set(this.#name, `${text}.${seal}`, { ...options, signed: false })
+  }
+
+  #opened(sent: CookieRead['sent'], value: string): CookieRead | undefined {
+    const at = value.indexOf(SEAL)
+    const end = value.indexOf('.', at)
+    if (at < 0 || end < 0) return undefined
+    const all = this.#sealings()
+    const key = this.#keyOf(all, value.slice(0, end), value.slice(end + 1))
+    if (key < 0) return undefined
+    return { sent, id: value.slice(0, at), hidden: value.slice(at + 1, end), sealing: all[key], isOld: key > 0 }
+  }
+
+  // The place of the key that sealed a string
+  #keyOf(all: ReadonlyArray<Sealing | undefined>, text: string, sent: string): number {
+    const keys = this.#keys()
+    if (isSigner(keys)) return ['first', 'older'].indexOf(signedBy(keys, inKeygrip(this.#application, text), sent))
+    for (let key = 0; key < all.length; key++) {
+      const sealing = all[key]
+      if (sealing !== undefined && isMac(sent, macOf(sealing, text))) return key
+    }
+    return -1
+  }
 }
 
 const hiddenIn = (sealing: Sealing, id: string, { user, listed = '' }: Signer): string =>

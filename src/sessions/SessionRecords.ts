@@ -66,49 +66,44 @@ export const hintFor = (application: string, { user, listed = '' }: Signer): Hin
 export const textAt = async ({ store }: Pick<SessionRecords, 'store'>, key: string): Promise<string | undefined> =>
   (await store.get([key]))[0]
 
-const stampOf = (self: SessionRecords, user: string): Promise<string | undefined> =>
-  textAt(self, stampKey(self.name, user))
-
-// A stamp outlives every session that carries it
-const stampLifetime = ({ absolute, longest }: SessionRecords): number => longest + absolute
-
-// So many others would have to change the same stamp at once
+// A stamp outlives every session that carries it. So many others would have to change the same stamp at once
 const STAMP_TRIES = 20
-const unsettled = 'the session store keeps no revocation stamp: it neither inserts nor updates it'
+
+/** Tries until one try has kept a stamp: otherwise another request has made or replaced it. */
+const settled = async (
+  self: SessionRecords,
+  user: string,
+  keep: (key: string, lifetime: number) => Promise<string | undefined>,
+): Promise<string> => {
+  for (let tries = 0; tries < STAMP_TRIES; tries++) {
+    const stamp = await keep(stampKey(self.name, user), self.longest + self.absolute)
+    if (stamp !== undefined) return stamp
+  }
+  throw new StoreUnavailable('the session store keeps no revocation stamp: it neither inserts nor updates it')
+}
 
 /** The stamp for a session of a user that begins now, which is made if there is none. Rejects in an outage. */
-export const stampFor = async (self: SessionRecords, user: string): Promise<string> => {
-  const key = stampKey(self.name, user)
-  const lifetime = stampLifetime(self)
-  for (let tries = 0; tries < STAMP_TRIES; tries++) {
+export const stampFor = (self: SessionRecords, user: string): Promise<string> =>
+  settled(self, user, async (key, lifetime) => {
     const stamp = await textAt(self, key)
     const next = stamp ?? randomId(16)
-    const isKept =
-      stamp === undefined
-        ? await self.store.insert(key, next, lifetime)
-        : await self.store.update(key, next, lifetime, stamp)
-    // otherwise another request has made or replaced it
-    if (isKept) return next
-  }
-  throw new StoreUnavailable(unsettled)
-}
+    const keep = stamp === undefined ? self.store.insert : self.store.update
+    return (await keep(key, next, lifetime, stamp)) ? next : undefined
+  })
 
 /** The stamp of a user now, which is made if there is none. Rejects in an outage. */
 export const stampNow = async (self: SessionRecords, user: string): Promise<string> =>
-  (await stampOf(self, user)) ?? stampFor(self, user)
+  (await textAt(self, stampKey(self.name, user))) ?? stampFor(self, user)
 
 /** Replaces the stamp of a user, which ends all sessions with another one. Resolves to the new stamp; rejects in an outage. */
-export const replaceStamp = async (self: SessionRecords, user: string): Promise<string> => {
-  const key = stampKey(self.name, user)
-  const lifetime = stampLifetime(self)
-  for (let tries = 0; tries < STAMP_TRIES; tries++) {
+export const replaceStamp = (self: SessionRecords, user: string): Promise<string> =>
+  settled(self, user, async (key, lifetime) => {
     const stamp = randomId(16)
-    if (await self.store.update(key, stamp, lifetime)) return stamp
     // also without a stamp there may be a second factor that waits
-    if (await self.store.insert(key, stamp, lifetime)) return stamp
-  }
-  throw new StoreUnavailable(unsettled)
-}
+    return (await self.store.update(key, stamp, lifetime)) || (await self.store.insert(key, stamp, lifetime))
+      ? stamp
+      : undefined
+  })
 
 /** Where a session went that had another key before. */
 interface Forward {

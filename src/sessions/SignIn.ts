@@ -176,36 +176,23 @@ const boundText = ({ id, at, stamp, details }: SignIn, { name, sessionId }: Sign
     ...(details === undefined ? [] : [details]),
   ])
 
-/** A sign-in of one session, as a request knows it. */
-interface KnownSignIn {
-  readonly user: string
-  /** Whether it was made in this request, and is not reported yet. */
-  readonly isNew: boolean
-  readonly names: Names
-}
-
 /** Reports who signed in and out of an application. Without a subscriber nothing is done. */
 export class SignInReports {
-  readonly #application: string
+  readonly application: string
   // Sessions whose end was reported already. Clients keep sending their cookies
   readonly #ended = memory<true>({ size: MAX_ENDED, maxAge: Infinity, dropsFirst: 'oldest' })
 
   constructor(application: string) {
-    this.#application = application
+    this.application = application
   }
 
   digestsOf(sessionId: string, user: string): SessionDigest {
-    return Object.freeze({ user: userDigest(this.#application, user), session: digestOfSession(sessionId) })
-  }
-
-  signedIn(sessionId: string, user: string, names: Names): void {
-    const application = this.#application
-    report('signed-in')(() => ({ application, ...this.digestsOf(sessionId, user), ...names }))
+    return Object.freeze({ user: userDigest(this.application, user), session: digestOfSession(sessionId) })
   }
 
   /** A session of a user is over, by its digest. Without one, all sessions of the user are. */
   signedOut(user: string, reason: SignedOutReason, session?: string): void {
-    const application = this.#application
+    const { application } = this
     report('signed-out')(() => ({
       application,
       reason,
@@ -235,27 +222,25 @@ export class SignInReports {
 /** The reports of one request, which knows its sessions by their ids. */
 class RequestReports {
   readonly #all: SignInReports
-  readonly #known = new Map<string, KnownSignIn>()
+  // With names: the sign-in was made in this request, and is not reported yet
+  readonly #known = new Map<string, { readonly user: string; readonly names: Names | undefined }>()
 
   constructor(all: SignInReports) {
     this.#all = all
   }
 
-  /** A session was read in which a user is signed in. */
-  reportSignIn(id: string, user: string): void {
-    this.#known.set(id, { user, isNew: false, names: {} })
-  }
-
-  /** A user signed in by a session. It is reported at the end of the request if the session is still kept. */
-  made(id: string, user: string, names: Names): void {
-    this.#known.set(id, { user, isNew: true, names })
+  /** A user is signed in by a session. With names, a new sign-in: it is reported at the end of the request if the session is still kept. */
+  knows(id: string, user: string, names?: Names): void {
+    this.#known.set(id, { user, names })
   }
 
   /** A session is over. It is reported now, unless its sign-in was not reported. */
   over(id: string, reason: SignedOutReason): void {
     const signIn = this.#known.get(id)
     this.#known.delete(id)
-    if (signIn !== undefined && !signIn.isNew) this.#all.signedOut(signIn.user, reason, digestOfSession(id))
+    if (signIn !== undefined && signIn.names === undefined) {
+      this.#all.signedOut(signIn.user, reason, digestOfSession(id))
+    }
   }
 
   /** The same for a session whose end a request showed. It is reported once. */
@@ -266,7 +251,10 @@ class RequestReports {
 
   /** The request is over, and its changes are saved. */
   kept(): void {
-    for (const [id, { user, isNew, names }] of this.#known) if (isNew) this.#all.signedIn(id, user, names)
+    const { application } = this.#all
+    for (const [id, { user, names }] of this.#known) {
+      if (names !== undefined) report('signed-in')(() => ({ application, ...this.#all.digestsOf(id, user), ...names }))
+    }
   }
 }
 

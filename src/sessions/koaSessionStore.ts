@@ -25,20 +25,6 @@ import { detailsOf, unavailable, type SignedIn } from './SignIn.js'
 import { isListed, type SignInList } from './SignInList.js'
 import { inTime, parsed, type SessionData } from './StoredSession.js'
 
-/** The options of koa-session that are functions. `ctx` is the request's context, which koa-session always passes. */
-interface KoaSessionCalls {
-  readonly externalKey: {
-    readonly get: (ctx: Context) => string
-    readonly set: (ctx: Context, id: string) => void
-  }
-  readonly genid: (ctx: Context) => string
-  readonly store: {
-    readonly get: (id: string, maxAge: number, options: Passed) => Promise<unknown>
-    readonly set: (id: string, data: unknown, maxAge: number | 'session', options: Passed) => Promise<void>
-    readonly destroy: (id: string, options: Passed) => Promise<void>
-  }
-}
-
 interface Passed {
   readonly ctx?: object
 }
@@ -51,22 +37,23 @@ interface KoaSessionStore extends SessionRecords {
 }
 
 /**
- * Makes them. `store.get` gives `undefined` for a string that is not a session, for a session that has ended, and in an outage. It removes
+ * Makes the options of koa-session that are functions. `store.get` gives `undefined` for a string that is not a session, for a session that has ended, and in an outage. It removes
  * forged sign-ins. If the cookie says who was signed in, the session, the stamp of its user and its entry of the list are one question.
  * A store that answers without a promise takes none. `set` and `destroy` reject if the store rejects or if the session could not be read,
  * and `set` with a RangeError for a session that is too large.
  */
-export const koaSessionStore = (self: KoaSessionStore): KoaSessionCalls => ({
+export const koaSessionStore = (self: KoaSessionStore) => ({
   externalKey: {
-    get: (ctx) => requestSessionOf(ctx).readId(ctx),
-    set: (ctx, id) => requestSessionOf(ctx).giveCookie(ctx, id),
+    get: (ctx: Context) => requestSessionOf(ctx).readId(ctx),
+    set: (ctx: Context, id: string) => requestSessionOf(ctx).giveCookie(ctx, id),
   },
-  genid: (ctx) => requestSessionOf(ctx).assignId(ctx),
+  genid: (ctx: Context) => requestSessionOf(ctx).assignId(ctx),
   store: {
     // Safe: koa-session awaits what it gets, whatever its types say
-    get: (id, _maxAge, { ctx = {} }) => find(self, id, ctx) as Promise<unknown>,
-    set: (id, data, maxAge, { ctx = {} }) => write(self, id, data, maxAge, changeable(ctx)),
-    destroy: (id, { ctx = {} }) => end(self, id, ctx, changeable(ctx)),
+    get: (id: string, _maxAge: number, { ctx = {} }: Passed) => find(self, id, ctx) as Promise<unknown>,
+    set: (id: string, data: unknown, maxAge: number | 'session', { ctx = {} }: Passed) =>
+      write(self, id, data, maxAge, changeable(ctx)),
+    destroy: (id: string, { ctx = {} }: Passed) => end(self, id, ctx, changeable(ctx)),
   },
 })
 

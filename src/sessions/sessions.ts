@@ -20,7 +20,7 @@ import { connected } from '../stores/signals.js'
 import { timedStore } from '../stores/Store.js'
 import { endGrants, grantKeepersOf } from './grants.js'
 import { noteReadings, requestSessionOf, type RequestSession, type SessionOwner } from './RequestSession.js'
-import { sealedCookie, koaSessionDefaults } from './SessionCookie.js'
+import { SealedCookie, koaSessionDefaults } from './SessionCookie.js'
 import { checkSessionsOptions, type NeedsOf, type SessionsOptions } from './SessionsOptions.js'
 import { STAMP_LIFETIMES, type SessionRecords } from './SessionRecords.js'
 import { SignInRefused, SignInReports, verifier, type Signing } from './SignIn.js'
@@ -142,7 +142,7 @@ const sessionOwner = <R>(app: Koa, settled: SettledOptions<R>, records: SessionR
     identify: (user) => identified(settled, user),
   }
   const owner: Owner = {
-    cookie: sealedCookie(settled.cookie.name, name, keys),
+    cookie: new SealedCookie(settled.cookie.name, name, keys),
     bearer: settled.bearer,
     koaSessionOf: () => null,
     optionsOf: () => ({}),

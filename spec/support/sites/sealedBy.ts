@@ -1,6 +1,6 @@
 /** Cookies as the application itself would seal them, for attacks by somebody who knows a part of what is needed. */
 import type { Context } from 'koa'
-import { sealedCookie } from '../../../src/sessions/SessionCookie.js'
+import { SealedCookie } from '../../../src/sessions/SessionCookie.js'
 
 /** The cookie of an id, sealed by a signing key for an application. */
 export const sealedBy = (key: string, application: string, id: string, user?: string): string => {
@@ -8,7 +8,7 @@ export const sealedBy = (key: string, application: string, id: string, user?: st
   const cookies = { set: (_name: string, value: string) => void (given = value) }
   // Safe: nothing else is used of a context
   const ctx = { req: { headers: {} }, cookies } as unknown as Context
-  sealedCookie('session', application, () => [key]).give(
+  new SealedCookie('session', application, () => [key]).give(
     ctx,
     id,
     user === undefined ? undefined : { user, listed: undefined },
