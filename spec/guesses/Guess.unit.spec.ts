@@ -189,7 +189,7 @@ it('the form of a very long name is at most 256 characters long', () => {
 it('T-07 every share of a name that counts as two is asked before any account', () => {
   const limiter = { points: 100, consume: async () => undefined, reward: async () => undefined }
   const limiters = { accountAndAddress: { ...limiter }, account: limiter }
-  const counts = countsIn(limiters)('ann\u0363', { address: '192.0.2.1', isCrossSite: false })
+  const counts = countsIn(limiters)('ann\u0363', '192.0.2.1')
   const kinds = counts.map((count) =>
     count.limiter !== limiter ? 'account and address' : count.atMost === undefined ? 'account' : 'share',
   )

@@ -14,7 +14,7 @@ import { accountNames } from './accountNames.js'
 import { clientAddress, networkOf, widerNetwork } from './addresses.js'
 import type { GuessLimitEvent } from '../core/events.js'
 import { checkLimiters, countThenRun, sharesOf, takeBack } from './Limiter.js'
-import type { Count, Counted, Limiter, Limiters } from './Limiter.js'
+import type { Count, Limiter, Limiters } from './Limiter.js'
 
 /** The account that a credential is a guess at, and where it comes from. */
 export interface Guess {
@@ -30,51 +30,34 @@ export interface Guess {
   readonly address?: string | undefined
 }
 
-interface GuessOrigin {
-  /** An address, or the /64 network of an IPv6 address. */
-  readonly address: string
-  /** Whether another site made a browser send it. Such guesses have counts of their own. */
-  readonly isCrossSite: boolean
-}
-
 /**
- * @internal The counts of a guess, the narrow ones first. A guess that a narrow one refuses must not count under the
- * others.
+ * @internal The counts of a guess, the narrow ones first. A guess that a narrow one refuses must not count under the others.
+ * `address` is an IPv4 address, or the /64 network of an IPv6 address. What another site made a browser send has counts of its own.
  */
 export const countsIn = (limiters: Limiters) => {
   const { accountAndAddress, account: everywhere, address: anyAccount } = limiters
   const { ofAddress, ofNetwork } = sharesOf(limiters)
-  return (account: string | undefined, { address, isCrossSite }: GuessOrigin): readonly [Count, ...Count[]] => {
-    const keyed = (...parts: ReadonlyArray<string>): string => countKey(isCrossSite, parts)
-    const from = (): Count => ({
-      limiter: anyAccount ?? accountAndAddress,
-      key: keyed('address', address),
-      under: 'address',
+  return (account: string | undefined, address: string, isCrossSite = false): ReadonlyArray<Count> => {
+    const count = (limiter: Limiter, under: Under, parts: ReadonlyArray<string>, atMost?: number): Count => ({
+      limiter,
+      key: countKey(isCrossSite, [under, ...parts]),
+      under,
+      atMost,
     })
-    const pair = (name: string): Count => ({
-      limiter: accountAndAddress,
-      key: keyed('account and address', name, address),
-      under: 'account and address',
-    })
-    if (account === undefined) return [from()]
+    if (account === undefined) return [count(anyAccount ?? accountAndAddress, 'address', [address])]
     const names = accountNames(account)
-    const [whose, other] = names
-    const counts: [Count, ...Count[]] = [pair(whose)]
-    if (other !== undefined) counts.push(pair(other))
-    if (anyAccount !== undefined) counts.push(from())
+    const counts = names.map((name) => count(accountAndAddress, 'account and address', [name, address]))
+    if (anyAccount !== undefined) counts.push(count(anyAccount, 'address', [address]))
     if (everywhere === undefined) return counts
     const network = ofNetwork === undefined ? undefined : widerNetwork(address)
     const [part, atMost] = network === undefined ? [address, ofAddress] : [network, ofNetwork]
     // every share is asked before any account, so that what one share refuses counts under no account
-    if (atMost !== undefined) {
-      for (const name of names) {
-        counts.push({ limiter: everywhere, key: keyed('share', name, part), under: 'share', atMost })
-      }
-    }
-    for (const name of names) counts.push({ limiter: everywhere, key: keyed('account', name), under: 'account' })
-    return counts
+    if (atMost !== undefined) counts.push(...names.map((name) => count(everywhere, 'share', [name, part], atMost)))
+    return [...counts, ...names.map((name) => count(everywhere, 'account', [name]))]
   }
 }
+
+type Under = Exclude<Count['under'], 'caller'>
 
 const countKey = (isCrossSite: boolean, parts: ReadonlyArray<string>): string => {
   let text = isCrossSite ? '10:cross-site' : ''
@@ -91,8 +74,8 @@ const accountFields = ['username', 'email', 'login', 'user', 'account', 'phone']
 export const countingBy =
   <C>(keys: ((request: Request, credentials: C) => Guess) | undefined) =>
   (request: Request, decoded: Decoded): Guess & { readonly address: string } => {
-    const guess = guessIn(request, decoded, keys)
-    return { account: guess.account, address: guessAddress(guess, request) }
+    const { account, address = '' } = guessIn(request, decoded, keys)
+    return { account, address: address === '' ? clientAddress(request) : (networkOf(address) ?? address) }
   }
 
 const guessIn = <C>(
@@ -126,14 +109,11 @@ const accountIn = (credentials: unknown): Guess => {
 const checkGuess = (guess: unknown): Guess => {
   if (isThenable(guess)) throw new TypeError('throttled({ keys }) must be sync, but returned a promise')
   // Safe: anything else is refused
-  return checkOptions('the result of throttled({ keys })', guess as Guess, guessed)
+  return checkOptions('the result of throttled({ keys })', guess as Guess, {
+    account: is.maybe(is.string),
+    address: is.maybe(is.string),
+  })
 }
-
-// The address that a guess counts under
-const guessAddress = ({ address }: Guess, request: Request): string =>
-  address === undefined || address === '' ? clientAddress(request) : (networkOf(address) ?? address)
-
-const guessed = { account: is.maybe(is.string), address: is.maybe(is.string) }
 
 const isWrong = (result: Result<unknown>): boolean => E.isLeft(result) && result.left.reason === 'wrong'
 
@@ -154,23 +134,17 @@ export const counting = (limiter: Limiter | Limiters, counter: GuessLimitEvent['
   ): Promise<Result<A>> =>
     countThenRun<Result<A>>({
       counter,
-      counts: countsOf(account, { address, isCrossSite: false }),
-      run: (counted) => runCounted(counted, f, stays),
+      counts: countsOf(account, address),
+      run: async (counted) => {
+        let isCounted = false
+        try {
+          const result = await f()
+          isCounted = stays(result)
+          return result
+        } finally {
+          if (!isCounted) counted.forEach(takeBack)
+        }
+      },
       refuse: E.left,
     })
-}
-
-const runCounted = async <A>(
-  counted: ReadonlyArray<Counted>,
-  f: () => Evaluation<A>,
-  stays: (result: Result<A>) => boolean,
-): Promise<Result<A>> => {
-  let isCounted = false
-  try {
-    const result = await f()
-    isCounted = stays(result)
-    return result
-  } finally {
-    if (!isCounted) counted.forEach(takeBack)
-  }
 }

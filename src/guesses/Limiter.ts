@@ -223,10 +223,9 @@ const mostWithin = (limiter: Limiter | undefined, duration: number | undefined):
 
 /** @internal The limits in words for the audit, such as ` 5/900 s`; `''` if they are unknown. */
 export const limitsOf = ({ accountAndAddress, account, address }: Limiters): string => {
-  const others = [
-    ...(account === undefined ? [] : [`account${limitOf(account)}`]),
-    ...(address === undefined ? [] : [`address${limitOf(address)}`]),
-  ]
+  const others = Object.entries({ account, address }).flatMap(([name, one]) =>
+    one === undefined ? [] : [`${name}${limitOf(one)}`],
+  )
   return `${limitOf(accountAndAddress)}${others.length === 0 ? '' : ` (${others.join(', ')})`}`
 }
 

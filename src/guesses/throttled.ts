@@ -217,7 +217,7 @@ const askFor = (self: Throttle, attempt: Attempt, sent: unknown, decoded: Decode
   const { account, address } = countingOf(request, decoded)
   if (hasHungUp(request, address)) return failed(AuthErrors.throttled())
   const isCrossSite = isFromElsewhere(request, settingsOf(request).trustedOrigins)
-  const counts = notCountedYet(attempt, sent, countsOf(account, { address, isCrossSite }))
+  const counts = notCountedYet(attempt, sent, countsOf(account, address, isCrossSite))
   return countThenRun<Result<unknown>>({
     counter: 'throttled',
     counts,

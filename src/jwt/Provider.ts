@@ -12,11 +12,6 @@ import { fetchJwks, remoteKeys, type KeyEvents, type KeyPolicy, type SigningKeyS
 import { algorithmsFor, checkPublicKey, checkSecret, oneKey, parseJwks, usableKeys } from './signature.js'
 import type { AsymmetricAlgorithm, Keys, SecretAlgorithm } from './signature.js'
 
-/** A JSON Web Key Set (RFC 7517 §5), such as `{ keys: [{ kty: 'EC', crv: 'P-256', x, y, kid }] }`. */
-interface JsonWebKeySet {
-  readonly keys: ReadonlyArray<object>
-}
-
 /** One string or several. */
 export type StringOrStrings = string | readonly [string, ...string[]]
 
@@ -34,7 +29,8 @@ interface Asymmetric extends NamedIssuer {
 
 interface KeySources {
   readonly jwksUri: string
-  readonly jwks: JsonWebKeySet
+  /** A JSON Web Key Set (RFC 7517 §5), such as `{ keys: [{ kty: 'EC', crv: 'P-256', x, y, kid }] }`. */
+  readonly jwks: { readonly keys: ReadonlyArray<object> }
   /** A PEM, or a KeyObject of `node:crypto`. */
   readonly publicKey: string | KeyObject
   /** Random bytes: 32 for HS256, 48 for HS384, 64 for HS512. A string is its UTF-8. */
@@ -67,13 +63,6 @@ export const nonEmptyStrings = (where: string, given: unknown): ReadonlyArray<st
   return list
 }
 
-/** What is needed to get keys: the caller for messages, how long keys are kept, and who hears of outages. */
-interface KeyTerms {
-  readonly caller: string
-  readonly policy: KeyPolicy
-  readonly events: (issuer: string) => KeyEvents
-}
-
 const staticKeys = (keys: Keys): SigningKeySource => {
   const right = E.right(keys)
   const none = Promise.resolve(E.right(undefined))
@@ -84,8 +73,8 @@ const staticKeys = (keys: Keys): SigningKeySource => {
 const keySource = (
   source: (typeof keySourceNames)[number],
   value: unknown,
-  { issuer, algorithms }: { readonly issuer: string; readonly algorithms: ReadonlyArray<string> },
-  { caller: where, policy, events }: KeyTerms,
+  { issuer, algorithms }: Pick<Provider, 'issuer' | 'algorithms'>,
+  { caller: where, policy, events }: SharedTerms,
 ): SigningKeySource => {
   switch (source) {
     case 'jwksUri': {
@@ -143,7 +132,11 @@ export interface Provider {
   readonly isDiscovered: boolean
 }
 
-interface SharedTerms extends KeyTerms {
+/** What all issuers of one authenticator share: the caller for messages, how long keys are kept, and where outages are reported. */
+interface SharedTerms {
+  readonly caller: string
+  readonly policy: KeyPolicy
+  readonly events: (issuer: string) => KeyEvents
   readonly audience: unknown
   readonly algorithms: unknown
 }
@@ -263,14 +256,14 @@ const checks = {
   algorithms: is.unchecked,
 }
 
-const providerOf = (given: unknown, common: SharedTerms, shared?: Memory<SigningKeySource>): Provider => {
+const providerOf = (given: unknown, common: SharedTerms, shared: Memory<SigningKeySource>): Provider => {
   const { caller: where, policy, events } = common
   // one flight and one set of keys for each address, also if the provider itself was forgotten
   const sharing = (address: string, make: () => SigningKeySource): SigningKeySource => {
-    const before = shared?.get(address)
+    const before = shared.get(address)
     if (before !== undefined) return before
     const keys = make()
-    shared?.set(address, fromNow(keys))
+    shared.set(address, fromNow(keys))
     return keys
   }
   if (typeof given === 'string') {

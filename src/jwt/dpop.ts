@@ -80,7 +80,7 @@ const MAX_PROOF_LENGTH = 8192
 type Parameters = Readonly<Record<string, string>>
 
 /** The checks of proofs. They never throw or reject, and give the thumbprint of the key. */
-export interface ProofChecks {
+interface ProofChecks {
   /** Checks that a request has a proof for its token, and for the key of this thumbprint. */
   readonly ofToken: (request: Request, token: string, thumbprint: string | undefined) => Evaluation<string>
   /** Checks that a request has a proof for no token yet, as for one that is to be issued (§5). */

@@ -108,14 +108,6 @@ export interface KeyEvents {
   readonly replaced: (keys: Keys) => void
 }
 
-interface FetchedValue<A> {
-  readonly value: A
-  readonly right: E.Either<never, A>
-  readonly text: string
-  readonly loadedAt: Moment
-  readonly fetch: number
-}
-
 const outageFor = (ms: number): Result<never> => E.left(unavailable(Math.max(1, Math.ceil(ms / 1000))))
 
 interface DocumentOptions<J, A> {
@@ -134,7 +126,15 @@ interface DocumentOptions<J, A> {
  */
 export class FetchedDocument<J, A> {
   /** What was fetched last, however old it is. */
-  latest: FetchedValue<A> | undefined
+  latest:
+    | {
+        readonly value: A
+        readonly right: E.Either<never, A>
+        readonly text: string
+        readonly loadedAt: Moment
+        readonly fetch: number
+      }
+    | undefined
   begun = 0
   /** Fetches it; whether that went well. Never rejects. */
   readonly refresh: () => Promise<boolean>

@@ -171,9 +171,6 @@ export interface TokenScheme {
   readonly responseFields?: Leaf['responseFields'] | undefined
 }
 
-// RFC 6750 §3
-const expiredParameters = { error_description: 'The access token expired' }
-
 export const tokenKind = <C, R>(
   { scheme, name = 'Bearer', discovery, notes, fact, parameters, confirming, reads, responseFields }: TokenScheme,
   {
@@ -203,6 +200,12 @@ export const tokenKind = <C, R>(
     confirm: confirming?.(own),
     resource,
   }
+  const wrappers = [
+    ...notes,
+    ...(revoked === undefined ? [] : [`unless revoked by ${functionName(revoked)}`]),
+    ...auditNote('claims', schema && schemaLabel(schema as Schema<never>)),
+    ...auditNote('origins', resource?.origins),
+  ]
   const isAllowed = resource?.isAllowedOrigin
   const leaf = {
     ...(discovery !== undefined && from === undefined && { discovery }),
@@ -213,15 +216,19 @@ export const tokenKind = <C, R>(
     ...(responseFields !== undefined && { responseFields }),
   }
   const made = kindOf<Sent, unknown, string>({
-    ...documented(from === undefined ? scheme : schemeAt(from), options),
-    challenge: bearerChallenge({ ...own, ...parameters }, expiredParameters, name),
+    ...documented<HttpScheme | ApiKeyScheme>(
+      from === undefined ? scheme : { type: 'apiKey', ...from.location },
+      options,
+    ),
+    // RFC 6750 §3
+    challenge: bearerChallenge({ ...own, ...parameters }, { error_description: 'The access token expired' }, name),
     ambient,
     extract: from ?? fromAuthorization(name),
     credentials: from === undefined ? tokenAfter(name, isToken, true) : bareToken,
     maxLength,
     authenticate: returningResults((request: Request, token: string) => decideToken(admission, request, token)),
     leaf,
-    notes: { wrappers: [...notes, ...tokenNotes({ revoked, claims: schema, protectedResource: resource })], fact },
+    notes: { wrappers, fact },
     around: (inner, description) => {
       const fromElsewhere = constantFailure(description, forged)
       return (attempt) => (isAllowed?.(attempt.request) === false ? fromElsewhere : inner(attempt))
@@ -230,16 +237,6 @@ export const tokenKind = <C, R>(
   // the token says them, whatever a schema or a hook makes of its claims
   return sayingScopes(made, () => undefined)
 }
-
-const tokenNotes = <C>({
-  revoked,
-  claims,
-  protectedResource,
-}: Pick<TokenOptions<C, unknown>, 'revoked' | 'claims' | 'protectedResource'>): ReadonlyArray<string> => [
-  ...(revoked === undefined ? [] : [`unless revoked by ${functionName(revoked)}`]),
-  ...auditNote('claims', claims && schemaLabel(claims as Schema<never>)),
-  ...auditNote('origins', protectedResource?.origins),
-]
 
 interface Admission<C> {
   readonly check: CheckToken
@@ -277,8 +274,6 @@ const admitToken = <C>(self: Admission<C>, request: Request, token: string, good
 
 // Safe: without a hook, it is one
 const asResult = (answer: unknown) => answer as Evaluation<unknown>
-
-const schemeAt = ({ location }: Reader): ApiKeyScheme => ({ type: 'apiKey', ...location })
 
 const unlessRevoked =
   <C>(

@@ -6,12 +6,6 @@ import { jsonFields, ownFields } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
 import { StoreUnavailable } from '../stores/within.js'
 
-/** A secret of a key: its digest, and the time until which it works, in milliseconds since 1970, if it was replaced. */
-interface SecretRecord {
-  readonly digest: string
-  readonly until?: number
-}
-
 /** What is stored about a key. Nothing in it can be used as a key. Times are whole milliseconds since 1970. */
 export interface KeyRecord {
   readonly id: string
@@ -25,7 +19,8 @@ export interface KeyRecord {
   readonly revokedAt?: number
   readonly rotatedAt?: number
   readonly lastUsedAt?: number
-  readonly secrets: ReadonlyArray<SecretRecord>
+  /** The digests of its secrets, and the time until which one works that was replaced. */
+  readonly secrets: ReadonlyArray<{ readonly digest: string; readonly until?: number }>
 }
 
 export interface FoundKey {
@@ -37,13 +32,9 @@ export interface FoundKey {
   readonly until?: number
 }
 
-// --- names in a store
-
 /** The name of a key. Each prefix has keys of its own. */
 export const keyName = (prefix: string, id: string): string =>
   `koa-with-auth/api-key/${digest(JSON.stringify([prefix, id]))}`
-
-// --- texts
 
 /** The record in a string. Throws `StoreUnavailable` for any other string: its meaning is unknown, so it lets no caller in. */
 export const keyRecordIn = (text: string): KeyRecord => {

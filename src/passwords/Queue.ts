@@ -1,29 +1,19 @@
 /** A queue for work that takes a core or much memory. */
 import { UnavailableError } from '../core/Result.js'
 
-interface QueueOptions {
-  readonly width: number
-  /** How much work may wait. */
-  readonly limit: number
-  /** How long work may wait, in milliseconds. */
-  readonly patience: number
-}
-
 /** Does some work in its turn. Rejects with an `UnavailableError` if it is refused. */
 export type WorkQueue = <A>(work: () => Promise<A>) => Promise<A>
 
-interface Waiting {
-  readonly since: number
-  readonly begin: () => void
-  readonly giveUp: () => void
-}
-
 /**
- * Makes a queue. Work that waits is done in the order in which it came. It is refused if the queue is full, or if it
- * waits too long.
+ * Makes a queue. Work that waits is done in the order in which it came. It is refused if more than `limit` would wait, or if it waits
+ * longer than `patience`, in milliseconds.
  */
-export const makeQueue = ({ width, limit, patience }: QueueOptions): WorkQueue => {
-  const waiting: Waiting[] = []
+export const makeQueue = ({
+  width,
+  limit,
+  patience,
+}: Readonly<Record<'width' | 'limit' | 'patience', number>>): WorkQueue => {
+  const waiting: Array<{ readonly since: number; readonly begin: () => void; readonly giveUp: () => void }> = []
   let working = 0
   const next = (): void => {
     working--

@@ -194,18 +194,15 @@ export class SealedCookie {
 const hiddenIn = (sealing: Sealing, id: string, { user, listed = '' }: Signer): string =>
   sealing.hide(`${listed}${USER}${user}`, inApplication(sealing.application, id))
 
-interface SameSite {
-  readonly sameSite: 'lax' | 'strict' | 'none'
-  readonly partitioned: boolean
-  readonly https: boolean | undefined
-  readonly origin: Origin | undefined
-}
-
 /**
  * Checks that front ends on other sites can use the session, or that none is meant to. Throws a TypeError for `none` without https or
  * trusted origins. Warns of a trusted origin whose browsers do not send the cookie.
  */
-export const checkSameSite = (app: Koa, { sameSite, partitioned, https, origin }: SameSite): void => {
+export const checkSameSite = (
+  app: Koa,
+  sameSite: 'lax' | 'strict' | 'none',
+  { partitioned = false, https, origin }: { partitioned?: boolean; https: boolean | undefined; origin?: Origin },
+): void => {
   if (partitioned && sameSite !== 'none') {
     throw new TypeError("sessions(app, { partitioned }) is only for sameSite: 'none', which frames of other sites need")
   }
@@ -260,13 +257,12 @@ export const lockAge = (ctx: Context, age?: number): void => {
     enumerable: true,
     get: () => lasting,
     set: () => {
-      throw new TypeError(maxAgeFix)
+      throw new TypeError(
+        'ctx.session.maxAge does not decide how long a session lasts; write logIn(ctx, user, { idle, absolute }) for one sign-in, or sessions(app, { idle, absolute }) for all',
+      )
     },
   })
 }
-
-const maxAgeFix =
-  'ctx.session.maxAge does not decide how long a session lasts; write logIn(ctx, user, { idle, absolute }) for one sign-in, or sessions(app, { idle, absolute }) for all'
 
 /** koa-session and its cookies read these even if they are not given: then from a polluted prototype (D-S12). */
 export const koaSessionDefaults = {
@@ -280,7 +276,8 @@ export const koaSessionDefaults = {
   overwrite: true,
 }
 
-const insecure =
-  'sessions(app, { https: false }): the cookie is never Secure, so it can travel unencrypted; leave https out where browsers use https'
-
-export const warnOfHttp = (): void => process.emitWarning(insecure, 'SessionWarning')
+export const warnOfHttp = (): void =>
+  process.emitWarning(
+    'sessions(app, { https: false }): the cookie is never Secure, so it can travel unencrypted; leave https out where browsers use https',
+    'SessionWarning',
+  )

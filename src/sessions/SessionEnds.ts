@@ -90,16 +90,8 @@ const isEndedHere = (self: SessionEnds, { key, signIn }: SessionEnd): boolean =>
   )
 }
 
-interface FoundSession {
-  readonly text: string | undefined
-  /** Whether another process is giving the session a new id. */
-  readonly isRotating: boolean
-  readonly stamp: string | undefined
-  readonly entry: string | undefined
-}
-
 // One question, and one more for each rotation since
-const findRotated = async (self: SessionEnds, end: SessionEnd): Promise<FoundSession> => {
+const findRotated = async (self: SessionEnds, end: SessionEnd) => {
   const { signIn } = end
   const about = [stampKey(self.name, signIn.id), entryOf(self, signIn)].filter((key) => key !== undefined)
   for (let at = -Infinity; ;) {
@@ -107,6 +99,7 @@ const findRotated = async (self: SessionEnds, end: SessionEnd): Promise<FoundSes
     // a store of several nodes may have read it before a rotation, and the session after it
     const isGone = text === undefined && forward === undefined
     const to = forwardIn(isGone ? await textAt(self, forwardKey(end.key)) : forward)
+    // `isRotating`: another process is giving the session a new id
     if (text !== undefined || to === undefined)
       return { text, isRotating: text === undefined && Date.now() - at < RENEWING, stamp, entry }
     at = to.since

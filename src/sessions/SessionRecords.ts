@@ -105,19 +105,8 @@ export const replaceStamp = (self: SessionRecords, user: string): Promise<string
       : undefined
   })
 
-/** Where a session went that had another key before. */
-interface Forward {
-  /** The next key. */
-  readonly next: string
-  /** When, in milliseconds since 1970. */
-  readonly since: number
-  readonly user: string
-  /** The id of its entry in the list. */
-  readonly listed: string | undefined
-}
-
-/** The forwarding entry in a string; `undefined` for anything else. */
-export const forwardIn = (text: string | undefined): Forward | undefined => {
+/** Where a session went that had another key before, and when (milliseconds since 1970); `undefined` for any other text. */
+export const forwardIn = (text: string | undefined) => {
   const { next, since, user, listed } = fieldsIn(text)
   if (typeof next !== 'string' || typeof since !== 'number' || typeof user !== 'string') return undefined
   return { next, since, user, listed: typeof listed === 'string' ? listed : undefined }

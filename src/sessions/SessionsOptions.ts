@@ -196,7 +196,7 @@ export const checkSessionsOptions = <R>(app: Koa, options: SessionsOptions<R>) =
   const { idle = 24 * HOUR, absolute = 7 * 24 * HOUR, timeout = 2000, maxLength = 16_384 } = given
   if (idle > absolute) throw new TypeError('sessions(app, { idle, absolute }): idle must not be longer than absolute')
   const { sameSite = 'lax', partitioned = false } = given
-  checkSameSite(app, { sameSite, partitioned, https, origin: given.origin })
+  checkSameSite(app, sameSite, { ...given, https })
   const strength = strengthOf(app.keys)
   if (strength === 'weak') throw new TypeError(`sessions(app): ${keysFix}`)
   if (strength === 'older short') warnOfShortKey(app)

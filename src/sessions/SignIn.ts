@@ -138,17 +138,16 @@ export interface SessionText {
   readonly text: string
 }
 
-interface VerifiedText extends Verified {
-  readonly text: string
-  readonly keys: ReadonlyArray<unknown>
-}
-
 /**
  * Verifies the records of an application. While a session has the same text under the same key, and the signing keys are the same, its
  * record is not verified again. A Keygrip may change inside, so it is asked each time.
  */
 export const verifier = () => {
-  const before = memory<VerifiedText>({ size: MAX_ENDED, maxAge: Infinity, dropsFirst: 'least recently used' })
+  const before = memory<Verified & { readonly text: string; readonly keys: ReadonlyArray<unknown> }>({
+    size: MAX_ENDED,
+    maxAge: Infinity,
+    dropsFirst: 'least recently used',
+  })
   return ({ key, text }: SessionText, session: object, binding: SignInBinding): Verified | undefined => {
     const known = before.get(key)
     if (known !== undefined && known.text === text && areThese(binding.keys, known.keys)) return known

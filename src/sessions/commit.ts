@@ -138,12 +138,13 @@ const saved = async (ctx: Context, session: RequestSession, koaSession: KoaSessi
   } catch (error) {
     const isSent = ctx.headerSent && error instanceof Error && 'code' in error && error.code === 'ERR_HTTP_HEADERS_SENT'
     if (!isSent) throw error
-    if (!isAtBrowser) throw new Error(lostSession, { cause: error })
+    if (!isAtBrowser)
+      throw new Error(
+        'sessions: what the handler wrote into ctx.session is lost, because it had sent the head already, and the browser has no session yet; write into ctx.session before the head is sent',
+        { cause: error },
+      )
   }
 }
-
-const lostSession =
-  'sessions: what the handler wrote into ctx.session is lost, because it had sent the head already, and the browser has no session yet; write into ctx.session before the head is sent'
 
 // Gives the browser the cookie of a session that must be saved, when a handler sends the head by itself (`ctx.respond = false`,
 // `flushHeaders`). The session is saved when the request ends.

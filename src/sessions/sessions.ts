@@ -214,7 +214,12 @@ interface Serving {
 }
 
 const beginRequest = ({ app, owner }: Serving, ctx: Context): RequestSession => {
-  if (ctx.app !== app) throw new Error(mountedInAnother)
+  // koa-mount runs this middleware on a context of the outer application, so it would use the session of that one
+  if (ctx.app !== app) {
+    throw new Error(
+      'sessions(app): this application is mounted in another one (koa-mount), so the request and its session belong to the outer one. Mount routers instead, and call sessions once, for the outer application; or serve this application by its own app.callback()',
+    )
+  }
   const session = requestSessionOf(ctx)
   session.attach(owner)
   exchangeOf(ctx).source = session
@@ -258,9 +263,5 @@ const serveRequest = async (self: Serving, ctx: Context, next: Next): Promise<vo
     session.giveNonce(ctx)
   }
 }
-
-// koa-mount runs this middleware on a context of the outer application, so it would use the session of that one
-const mountedInAnother =
-  'sessions(app): this application is mounted in another one (koa-mount), so the request and its session belong to the outer one. Mount routers instead, and call sessions once, for the outer application; or serve this application by its own app.callback()'
 
 declareFactory('sessions', sessions)
