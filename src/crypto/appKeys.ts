@@ -70,10 +70,7 @@ export const signedBy = (keys: unknown, text: string, signature: string): 'first
   return at < 0 ? 'none' : at === 0 ? 'first' : 'older'
 }
 
-/**
- * Keys for another purpose, one for each signing key, the first first. A Keygrip does not show its older keys, so it
- * gives one.
- */
+/** Keys for another purpose, one for each signing key, the first first. A Keygrip does not show its older keys, so it gives one. */
 export const derivedFrom = (keys: unknown, purpose: string): ReadonlyArray<Buffer> => {
   const each: ReadonlyArray<unknown> = Array.isArray(keys) ? keys.map((key: unknown) => [key]) : [keys]
   return each.map((key) => Buffer.from(digest(sign(key, purpose)), 'base64url'))

@@ -23,10 +23,7 @@ export interface Guess {
    * the guess counts only under its address.
    */
   readonly account?: string | undefined
-  /**
-   * Default, also for `''`: the client's address. The port of an address does not count. An IPv6 address counts as its
-   * /64 network.
-   */
+  /** Default, also for `''`: the client's address. The port of an address does not count. An IPv6 address counts as its /64 network. */
   readonly address?: string | undefined
 }
 

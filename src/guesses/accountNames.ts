@@ -4,13 +4,12 @@ const MAX_NAME_LENGTH = 256
 /**
  * What a name is counted as.
  *
- * It is one form for all spellings that some database, directory or form takes for the same name. If a spelling found
- * the same account but had a separate count, it would allow more guesses.
+ * It is one form for all spellings that some database, directory or form takes for the same name. If a spelling found the same account but
+ * had a separate count, it would allow more guesses.
  *
- * It is stricter than most databases. It ignores letter case, accents, invisible characters, blanks around the name and
- * repeated blanks, however many there are. Of what is left, it ignores everything after 256 characters. A letter that a
- * collation sorts as another (`ø`, `æ`, `①`) counts as that one. Two users whose names have the same form share a
- * count, and nothing else: the form never finds an account.
+ * It is stricter than most databases. It ignores letter case, accents, invisible characters, blanks around the name and repeated blanks,
+ * however many there are. Of what is left, it ignores everything after 256 characters. A letter that a collation sorts as another (`ø`,
+ * `æ`, `①`) counts as that one. Two users whose names have the same form share a count, and nothing else: the form never finds an account.
  */
 const accountName = (name: string): string => (isPlainName(name) ? name.toLowerCase() : ofAnyScript(name))
 

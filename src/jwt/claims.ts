@@ -68,9 +68,8 @@ export type Json = Readonly<Record<string, unknown>>
 const isTimestamp = (u: unknown): u is number => typeof u === 'number' && Number.isFinite(u)
 
 /**
- * Why a token is refused at a time, in seconds. The caller must report `expired` only if the signature is good. Without
- * `isExpDemanded` (introspection), `exp` may be absent. An `iat` that is ahead of this clock is no reason (RFC 7519 §4.1.6), unless
- * the age is limited.
+ * Why a token is refused at a time, in seconds. The caller must report `expired` only if the signature is good. Without `isExpDemanded`
+ * (introspection), `exp` may be absent. An `iat` that is ahead of this clock is no reason (RFC 7519 §4.1.6), unless the age is limited.
  */
 export const refusalByTime = (
   claims: Json,
@@ -275,9 +274,8 @@ export interface ParsedToken {
 const compact = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
 /**
- * A token's header and claims; `undefined` if it is not a compact JWS with a JSON object as its payload. The form is
- * read strictly (RFC 7515 §7.1): no blanks, no padding, one spelling. Nothing here is verified. It may only be used to
- * choose a key set, and to refuse.
+ * A token's header and claims; `undefined` if it is not a compact JWS with a JSON object as its payload. The form is read strictly (RFC
+ * 7515 §7.1): no blanks, no padding, one spelling. Nothing here is verified. It may only be used to choose a key set, and to refuse.
  */
 export const readCompact = (token: string): ParsedToken | undefined => {
   if (!compact.test(token)) return undefined

@@ -57,9 +57,7 @@ export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
    * asked for each request; `{ ofIssuerAlone: f }` is asked once for an issuer that is kept, and does not get the request.
    */
   readonly issuer: Issuer | ReadonlyArray<Issuer> | FindIssuer | FindIssuerAlone
-  /**
-   * The algorithms that tokens may be signed with. Default RS256, PS256, ES256, EdDSA, Ed25519; with a `secret` HS256.
-   */
+  /** The algorithms that tokens may be signed with. Default RS256, PS256, ES256, EdDSA, Ed25519; with a `secret` HS256. */
   readonly algorithms?: readonly [Algorithm, ...Algorithm[]] | undefined
   /**
    * `'any'`: `typ` is absent, `JWT` or `at+jwt`. `'rfc9068'`: `typ` is `at+jwt`, and the token has iat, jti, sub and client_id, so
@@ -70,16 +68,11 @@ export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
   readonly clockTolerance?: number | undefined
   /** How old a token may be, in milliseconds since `iat`. With this option, tokens must have `iat`. Default: no limit but `exp`. */
   readonly maxTokenAge?: number | undefined
-  /**
-   * Accepts tokens that are bound to their client (`cnf`), and checks the binding. Default: such tokens are refused.
-   */
+  /** Accepts tokens that are bound to their client (`cnf`), and checks the binding. Default: such tokens are refused. */
   readonly bound?: BoundOptions | undefined
   /** How the keys of a provider are kept. */
   readonly keys?: KeyOptions | undefined
-  /**
-   * How many verified tokens are remembered, and how long, by their SHA-256. Default: 1000, for 60 000 ms. `false`:
-   * none.
-   */
+  /** How many verified tokens are remembered, and how long, by their SHA-256. Default: 1000, for 60 000 ms. `false`: none. */
   readonly verified?: false | CacheOptions | undefined
 }
 

@@ -88,9 +88,7 @@ export interface SigningKeySource {
   /** The current keys; a promise if they must be fetched first. */
   readonly current: () => Evaluation<Keys>
   readonly begun: () => number
-  /**
-   * Other keys to try if `than` has none for a token. `began` is what `begun` returned when the request came. `wanted` names the key.
-   */
+  /** Other keys to try if `than` has none for a token. `began` is what `begun` returned when the request came. `wanted` names the key. */
   readonly afterMiss: (than: Keys, began: number, wanted: string) => Promise<Result<Keys | undefined>>
   /** Fetches missing keys. Never rejects. */
   readonly ready: () => Promise<void>

@@ -1,6 +1,4 @@
-/**
- * The common part of the token kinds: the options of `httpBearer`, the protected resource, and the check of `Origin`.
- */
+/** The common part of the token kinds: the options of `httpBearer`, the protected resource, and the check of `Origin`. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from '../core/Request.js'
 import { because, forged, invalid } from '../core/AuthError.js'

@@ -65,10 +65,7 @@ const isKeyRecord = (u: { readonly [K in keyof KeyRecord]?: unknown }): u is Key
 
 // --- what an application sees
 
-/**
- * The owner and the rights of a key. It is the principal of a request, and can be shown to the owner. It does not contain
- * the secret.
- */
+/** The owner and the rights of a key. It is the principal of a request, and can be shown to the owner. It does not contain the secret. */
 export interface ApiKey<O = string> {
   readonly id: string
   /** Whose it is. */

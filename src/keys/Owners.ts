@@ -1,8 +1,7 @@
 /**
  * The owners of API keys as the application's type, to and from the strings in a store. No error contains an owner.
  *
- * A codec of io-ts writes a string for an owner. A Standard Schema cannot write, so it is one of strings, which it returns as it
- * gets them.
+ * A codec of io-ts writes a string for an owner. A Standard Schema cannot write, so it is one of strings, which it returns as it gets them.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { identity } from 'fp-ts/lib/function.js'

@@ -335,8 +335,7 @@ const rotate = async (self: Self, id: string, given: { readonly overlap: number 
   checkId('keys.rotate(id, options)', id)
   const overlap = Math.ceil(checkOptions('keys.rotate(id, options)', given, { overlap: shortEnough }).overlap)
   const at = Date.now()
-  // for no overlap it is 1, because the time now may be in the future of another clock, or of this one if it is set
-  // back
+  // for no overlap it is 1, because the time now may be in the future of another clock, or of this one if it is set back
   const until = overlap === 0 ? 1 : at + overlap
   let key = ''
   const change = (record: KeyRecord) => {

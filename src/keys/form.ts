@@ -14,10 +14,7 @@ const ID = 10
 const SECRET = 22
 const CHECKSUM = 6
 
-/**
- * Whether a value can be a prefix: words of lower-case letters and digits, joined by `_`, such as `acme` or
- * `acme_live`.
- */
+/** Whether a value can be a prefix: words of lower-case letters and digits, joined by `_`, such as `acme` or `acme_live`. */
 export const isPrefix = (u: unknown): u is string =>
   typeof u === 'string' && u.length >= 2 && u.length <= 32 && /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/.test(u)
 

@@ -295,10 +295,9 @@ const MAX_DURATION = 3000
 /**
  * Does what a cheaper kind of hash lacks to the costliest.
  *
- * Users of an older system have hashes of other kinds and costs. If each took its own time, an attacker could learn
- * from the time which users exist. So this process notes how long each kind of hash takes. Whatever a wrong password
- * takes less than the costliest of them, it takes as more work, in units of scrypt, which are measured, too. An unknown
- * user's password takes a hash of today first.
+ * Users of an older system have hashes of other kinds and costs. If each took its own time, an attacker could learn from the time which
+ * users exist. So this process notes how long each kind of hash takes. Whatever a wrong password takes less than the costliest of them, it
+ * takes as more work, in units of scrypt, which are measured, too. An unknown user's password takes a hash of today first.
  */
 const completed = async (stored: StoredPassword, password: Buffer): Promise<false> => {
   const all = sharedState()

@@ -203,8 +203,7 @@ export class RequestSession implements SessionSource {
   }
 
   /**
-   * Prepares the rotation of the session's id; open streams and sockets stay connected. Resolves to `false` if another request rotates
-   * it.
+   * Prepares the rotation of the session's id; open streams and sockets stay connected. Resolves to `false` if another request rotates it.
    */
   async rotate(id: string): Promise<boolean> {
     const came = this.#came

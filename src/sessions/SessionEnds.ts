@@ -143,9 +143,7 @@ const endThose = (self: SessionEnds, user: string, isMeant: (end: SessionEnd) =>
 export const endFor = (self: SessionEnds, id: string, signIn: SignIn, expires = Infinity): End =>
   new SessionEnd(self, id, signIn, expires)
 
-/**
- * Leaves a forwarding entry for a session that gets another id; `false` if another request is giving it one. Rejects in an outage.
- */
+/** Leaves a forwarding entry for a session that gets another id; `false` if another request is giving it one. Rejects in an outage. */
 export const forward = async (self: SessionEnds, id: string, nextId: string, signIn: SignIn): Promise<boolean> => {
   const { idle = self.idle, listed } = detailsOf(signIn)
   const [key, next, user] = [sessionKey(id), sessionKey(nextId), signIn.id]

@@ -20,10 +20,9 @@ import { programName } from './programName.js'
 /** How an application keeps its sessions. All times are in milliseconds. */
 export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>> {
   /**
-   * Loads a user by the identifier in the session, at each request that needs to know who is signed in. It returns a value, a
-   * promise, an Option, an Either or a TaskEither. The result is the principal; `undefined` refuses. A user that can never sign in
-   * (no `username` and no `identify`, or an `isActive` that is not a boolean and no option `isActive`) does not compile, and is a
-   * 500 that names the field.
+   * Loads a user by the identifier in the session, at each request that needs to know who is signed in. It returns a value, a promise, an
+   * Option, an Either or a TaskEither. The result is the principal; `undefined` refuses. A user that can never sign in (no `username` and
+   * no `identify`, or an `isActive` that is not a boolean and no option `isActive`) does not compile, and is a 500 that names the field.
    */
   readonly loadUser: (id: string) => R
   /** Returns the identifier of a user, which the session holds and `loadUser` gets. Default: the user's `username`. */

@@ -1,11 +1,10 @@
 /**
- * Who is signed in, as a session holds it under `auth`: the user's identifier, when the user signed in, the user's
- * revocation stamp at that time, and a MAC. The MAC binds these to the id of the session and to the application.
+ * Who is signed in, as a session holds it under `auth`: the user's identifier, when the user signed in, the user's revocation stamp at that
+ * time, and a MAC. The MAC binds these to the id of the session and to the application.
  *
- * It contains no rights, because the user is loaded at each request. `logOutEverywhere` replaces the stamp. So no index
- * of sessions is needed, and no comparison of clocks of different machines. Without the MAC, whoever can write into a
- * session (by a polluted prototype, by `Object.assign(ctx.session, body)`, or in the database) could sign in as
- * anybody.
+ * It contains no rights, because the user is loaded at each request. `logOutEverywhere` replaces the stamp. So no index of sessions is
+ * needed, and no comparison of clocks of different machines. Without the MAC, whoever can write into a session (by a polluted prototype, by
+ * `Object.assign(ctx.session, body)`, or in the database) could sign in as anybody.
  */
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
@@ -162,8 +161,7 @@ export const verifier = () => {
 const areThese = (keys: unknown, known: ReadonlyArray<unknown>): boolean =>
   Array.isArray(keys) && keys.length === known.length && known.every((one, at) => one === keys[at])
 
-// A JSON array, so that different records never make the same string. No cookie has such a name, so no signature of a
-// cookie fits
+// A JSON array, so that different records never make the same string. No cookie has such a name, so no signature of a cookie fits
 const boundText = ({ id, at, stamp, details }: SignIn, { name, sessionId }: SignInBinding): string =>
   JSON.stringify([
     'koa-with-auth/sessions',
@@ -338,15 +336,14 @@ export interface LogIn<U> {
 /** How an application signs its users in and out. */
 export interface Signing<U> {
   /**
-   * Signs a user in. It refuses a request that another site made the browser send, gives the session a new id, drops
-   * its data except `keep`, and resolves when the store has saved it. Rejects with `SignInRefused`, which is answered
-   * with 403 or 503.
+   * Signs a user in. It refuses a request that another site made the browser send, gives the session a new id, drops its data except
+   * `keep`, and resolves when the store has saved it. Rejects with `SignInRefused`, which is answered with 403 or 503.
    *
    * A request by GET, HEAD or OPTIONS from another site is refused unless it is a navigation (a link, a redirect).
    *
-   * It works only inside of an operation with a guard, such as `withAuth(null)`, until that ends, because only there an exception
-   * takes a sign-in back. Elsewhere it rejects, and the answer is a 500 even if the application swallows the rejection. The same holds
-   * for `logOut` and `addProof`.
+   * It works only inside of an operation with a guard, such as `withAuth(null)`, until that ends, because only there an exception takes a
+   * sign-in back. Elsewhere it rejects, and the answer is a 500 even if the application swallows the rejection. The same holds for `logOut`
+   * and `addProof`.
    *
    * With `as: 'bearer'` it makes a session with a token, which it resolves to, and sets no cookie. Rejects with a TypeError without
    * `sessions(app, { bearer })`.
@@ -357,9 +354,8 @@ export interface Signing<U> {
   /** Ends all sessions of a user, who is named by the identifier. Rejects with `SignInRefused` in an outage. */
   readonly logOutEverywhere: (id: string) => Promise<void>
   /**
-   * Adds a proof to the session of the user who is signed in. The session gets another id, and keeps its data and its
-   * other proofs; an older proof of the same method, issuer and subject is replaced. Rejects as `logIn` does, also if no
-   * user is signed in.
+   * Adds a proof to the session of the user who is signed in. The session gets another id, and keeps its data and its other proofs; an
+   * older proof of the same method, issuer and subject is replaced. Rejects as `logIn` does, also if no user is signed in.
    */
   readonly addProof: (ctx: WithRequest, proof: ProofGiven) => Promise<void>
   /** The proofs of the user who is signed in, the last one last; empty if no user is. */

@@ -170,8 +170,7 @@ const endEntry = async (self: SignInList, key: string, isMeant: (entry: Entry) =
 }
 
 /**
- * Ends the sign-ins with a proof of this session at a provider: those of a user, or, if the user is unknown, of any. Rejects in an
- * outage.
+ * Ends the sign-ins with a proof of this session at a provider: those of a user, or, if the user is unknown, of any. Rejects in an outage.
  */
 export const endAtProvider = async (
   self: SignInList,

@@ -22,11 +22,10 @@ export interface Saving extends SessionRecords {
 }
 
 /**
- * Undoes what the request did. Never rejects: in an outage something may stay in the store, but its cookie was not
- * sent.
+ * Undoes what the request did. Never rejects: in an outage something may stay in the store, but its cookie was not sent.
  *
- * It is for an operation that threw, even if a handler answers the exception. An id that was made in the request is
- * ended, and the old data of an older id are written back. A session that was ended stays ended.
+ * It is for an operation that threw, even if a handler answers the exception. An id that was made in the request is ended, and the old data
+ * of an older id are written back. A session that was ended stays ended.
  */
 export const undoRequest = async (
   ctx: Context,

@@ -1,8 +1,7 @@
 /**
  * The default name of an application: the name of the package whose program runs.
  *
- * All processes of a service have the same name, wherever they are deployed. Two services on one Redis have different
- * ones.
+ * All processes of a service have the same name, wherever they are deployed. Two services on one Redis have different ones.
  */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

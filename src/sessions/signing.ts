@@ -1,6 +1,5 @@
 /**
- * Signs in and out. Each sign-in gets a new id, and keeps only the data of the old session that are named. An ended
- * session stays ended.
+ * Signs in and out. Each sign-in gets a new id, and keeps only the data of the old session that are named. An ended session stays ended.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
