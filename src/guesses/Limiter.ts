@@ -196,13 +196,10 @@ const isLimiter = (u: unknown): u is Limiter => is.hasMethod(u, 'consume') && is
 const limiterCheck = is.that(isLimiter, 'must have the methods consume and reward')
 
 /**
- * @internal The most guesses at one account that one address, and one IPv6 network, may use; `undefined` if other limits are narrow
- * enough, or if the limit of an account is unknown.
- *
- * An address must never be able to use all guesses of an account and lock its owner out. The narrow limits often ensure
- * that already: 5 in 15 minutes cannot become 1,000 in a day. If they do not, an address gets less than half of what
- * the account allows, because two of its windows can overlap one window of the account. A network has very many addresses, so the
- * limits of an address are never narrow enough for it.
+ * @internal The most guesses at one account that one address, and one IPv6 network, may use, so that neither can use all of them and lock
+ * the owner out; `undefined` if other limits are narrow enough (5 in 15 minutes cannot become 1,000 in a day; those of an address never are
+ * for its network), or if the limit of an account is unknown. It is less than half of what the account allows, because two windows of an
+ * address can overlap one of the account.
  */
 export const sharesOf = ({ accountAndAddress, account, address }: Limiters) => {
   const points = numberIn(account, 'points')

@@ -22,17 +22,12 @@ export interface ScryptCost {
 export type Method =
   { readonly _tag: 'argon2id'; readonly cost: Argon2Cost } | { readonly _tag: 'scrypt'; readonly cost: ScryptCost }
 
-interface Derived {
-  readonly salt: Buffer
-  readonly key: Buffer
-}
-
 interface Bcrypt {
   readonly _tag: 'bcrypt'
   readonly text: string
 }
 
-export type StoredPassword = (Method & Derived) | Bcrypt
+export type StoredPassword = (Method & { readonly salt: Buffer; readonly key: Buffer }) | Bcrypt
 
 const argon2id = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
 const scryptForm = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
@@ -52,28 +47,29 @@ const LARGE = 2 ** 17
 
 const inRange = (value: number, [least, most]: readonly [number, number]): boolean => value >= least && value <= most
 
-const saltAndKey = (salt: string | undefined, key: string | undefined): Derived | undefined => {
-  const [own, other] = [Buffer.from(salt ?? '', 'base64'), Buffer.from(key ?? '', 'base64')]
-  return inRange(own.length, SALT) && inRange(other.length, KEY) ? { salt: own, key: other } : undefined
+// The three costs in a PHC string, its salt and its key
+const partsOf = (form: RegExp, text: string) => {
+  const [, first, second, third, salt = '', key = ''] = form.exec(text) ?? []
+  const derived = { salt: Buffer.from(salt, 'base64'), key: Buffer.from(key, 'base64') }
+  if (!inRange(derived.salt.length, SALT) || !inRange(derived.key.length, KEY)) return undefined
+  return { costs: [Number(first), Number(second), Number(third)] as const, derived }
 }
 
 /** Reads a stored password; `undefined` for any other string. Never throws. */
 export const parse = (text: string): StoredPassword | undefined => {
   if (text.length > 512) return undefined
-  const argon = argon2id.exec(text)
-  if (argon !== null) {
-    const [m, t, p] = argon.slice(1, 4).map(Number) as [number, number, number]
-    const rest = saltAndKey(argon[4], argon[5])
+  const argon = partsOf(argon2id, text)
+  if (argon !== undefined) {
+    const [m, t, p] = argon.costs
     const isSound = inRange(p, [1, 64]) && inRange(m, [8 * p, MAX_MEMORY]) && inRange(m * t, [m, MAX_ARGON2_WORK])
-    return rest !== undefined && isSound ? { _tag: 'argon2id', cost: { m, t, p }, ...rest } : undefined
+    return isSound ? { _tag: 'argon2id', cost: { m, t, p }, ...argon.derived } : undefined
   }
-  const s = scryptForm.exec(text)
-  if (s !== null) {
-    const [ln, r, p] = s.slice(1, 4).map(Number) as [number, number, number]
-    const rest = saltAndKey(s[4], s[5])
+  const s = partsOf(scryptForm, text)
+  if (s !== undefined) {
+    const [ln, r, p] = s.costs
     const isSound =
       inRange(ln, [1, MAX_LN]) && inRange(r, [1, 32]) && inRange(p, [1, 64]) && 2 ** ln * r * p <= MAX_SCRYPT_WORK
-    return rest !== undefined && isSound ? { _tag: 'scrypt', cost: { ln, r, p }, ...rest } : undefined
+    return isSound ? { _tag: 'scrypt', cost: { ln, r, p }, ...s.derived } : undefined
   }
   const b = bcrypt.exec(text)
   return b !== null && inRange(Number(b[1]), [4, MAX_BCRYPT]) ? { _tag: 'bcrypt', text } : undefined
