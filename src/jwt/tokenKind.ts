@@ -198,12 +198,6 @@ export const tokenKind = <C, R>(
     confirm: confirming?.(own),
     resource,
   }
-  const wrappers = [
-    ...notes,
-    ...(revoked === undefined ? [] : [`unless revoked by ${functionName(revoked)}`]),
-    ...auditNote('claims', schema && schemaLabel(schema as Schema<never>)),
-    ...auditNote('origins', resource?.origins),
-  ]
   const isAllowed = resource?.isAllowedOrigin
   const leaf = {
     ...(discovery !== undefined && from === undefined && { discovery }),
@@ -226,7 +220,7 @@ export const tokenKind = <C, R>(
     maxLength,
     authenticate: returningResults((request: Request, token: string) => decideToken(admission, request, token)),
     leaf,
-    notes: { wrappers, fact },
+    notes: { wrappers: [...notes, ...tokenNotes(revoked, schema, resource)], fact },
     around: (inner, description) => {
       const fromElsewhere = constantFailure(description, forged)
       return (attempt) => (isAllowed?.(attempt.request) === false ? fromElsewhere : inner(attempt))
@@ -235,6 +229,13 @@ export const tokenKind = <C, R>(
   // the token says them, whatever a schema or a hook makes of its claims
   return sayingScopes(made, () => undefined)
 }
+
+const tokenNotes = (revoked: Function | undefined, schema: unknown, resource: ProtectedResource | undefined) => [
+  ...(revoked === undefined ? [] : [`unless revoked by ${functionName(revoked)}`]),
+  // Safe: its label says nothing of what it makes
+  ...auditNote('claims', schema === undefined ? undefined : schemaLabel(schema as Schema<never>)),
+  ...auditNote('origins', resource?.origins),
+]
 
 interface Admission<C> {
   readonly check: CheckToken
