@@ -36,7 +36,7 @@ export type ApiDocsOptions = DocsPageOptions & Omit<OpenApiOptions, 'title' | 'v
 
 /**
  * The options of `apiApp`, besides `auth` and `then`. `auth` guards every operation that decides nothing itself (spec 5.6.1). It
- * is what `withAuth` takes; a literal `null` makes operations public. `then` is middleware that runs after this guard.
+ * is the argument of `withAuth`; a literal `null` makes operations public. `then` is middleware that runs after this guard.
  */
 export interface ApiAppOptions extends AuthSettings {
   /** The API's name. */

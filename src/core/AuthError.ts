@@ -56,7 +56,7 @@ interface Failure<Tag extends string> extends FailureReason {
   readonly challenge?: Challenge
   /** Every failure of a list or a group, in the order tried. Left out if this failure is the only one. */
   readonly branches?: ReadonlyArray<AuthError>
-  /** Set on a branch that was not asked, because another one had decided. It is listed for its challenge. */
+  /** Set on a branch that was not asked, because another branch had decided. It is listed for its challenge. */
   readonly skipped?: true
   /** Why a sign-in was not finished. Such a failure is a 400 or a 403, as the reason says. */
   readonly reason?: UnfinishedReason
@@ -92,7 +92,7 @@ interface Failure<Tag extends string> extends FailureReason {
  * | `certificate`  | the certificate is of no accepted authority                                          |
  * | `user`         | the user of the session is inactive or unknown: anonymous behind `optional`          |
  * | `right`        | the user of the session has not the right                                            |
- * | `components`   | what a signature must cover is not covered, or cannot be known                       |
+ * | `components`   | a component that the signature must cover is not covered, or cannot be known         |
  * | `partial`      | of credentials that are needed together, not all were sent                          |
  * | `hook`         | the hook returned no principal                                                       |
  * | `upstream`     | the provider has ended the grant of this user: begin there again                     |
@@ -137,7 +137,7 @@ export interface Expired extends Failure<'expired'> {}
 /** Good credentials that another site made a browser send. */
 export interface Forged extends Failure<'forged'> {}
 /**
- * Authenticated, but not allowed; `scope` lists what would be needed (RFC 6750 §3.1), `proof` which proof. With
+ * Authenticated, but not allowed; `scope` lists the scopes that are needed (RFC 6750 §3.1), `proof` the proof. With
  * `authentication` it is a 401: the user of the token must authenticate again (RFC 9470 §3).
  */
 export interface Insufficient extends Failure<'insufficient'> {
@@ -172,7 +172,7 @@ export interface Throttled extends Failure<'throttled'> {
 export interface Unavailable extends Failure<'unavailable'> {
   readonly retryAfter?: number
 }
-/** The hook threw, or its promise rejected; `error` is what it threw. */
+/** The hook threw, or its promise rejected; `error` is the exception. */
 export interface Raised extends Failure<'raised'> {
   readonly error: unknown
 }
@@ -393,8 +393,8 @@ export const leavesAnonymous = (error: AuthError): boolean =>
 const isOfNoUser = ({ _tag, why, skipped }: AuthError): boolean => !skipped && (_tag === 'absent' || why === 'user')
 
 /**
- * Combines two failures. The result has the tag of the stronger one (of the first, if they are equal) and the branches
- * of both. If the first one stops a list, the second is dropped, because it was never tried. It is associative, and has
+ * Combines two failures. The result has the tag of the stronger failure (of the first, if they are equal) and the branches
+ * of both. If the first failure stops a list, the second is dropped, because it was never tried. It is associative, and has
  * no neutral element.
  *
  * @example

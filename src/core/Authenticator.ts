@@ -1,10 +1,10 @@
 /**
- * What an authenticator is, and how one is made.
+ * Authenticators, and how they are made.
  *
  * An authenticator is a fp-ts `ReaderTaskEither<Request, AuthError, P>`: a function from a request to a task, which results in
  * a failure or a principal. It also has two properties:
  *
- * - `description`: what it demands, as data. OpenAPI, the challenges and the audit read it.
+ * - `description`: its demands, as data. OpenAPI, the challenges and the audit read it.
  * - `evaluate`: makes the same decision, sync while nothing in it is async. The guard calls it.
  *
  * It reads the request and never writes the response. It never throws, and its promise never rejects. Laws
@@ -50,7 +50,7 @@ export interface AuthenticatorOptions<X, C, R> {
   readonly schemeName?: string | undefined
   /** The demand on the principal, in words for the audit, such as `a superuser`. */
   readonly demands?: string | undefined
-  /** What a 401 offers: one challenge, or one for every failure. */
+  /** The challenge of a 401: the same for every failure, or a function of the failure. */
   readonly challenge: Challenge | ((error: AuthError) => Challenge)
   /** Whether browsers send the credential by themselves (cookies, Basic). If so, writes from other sites are refused. */
   readonly ambient: boolean
@@ -58,12 +58,12 @@ export interface AuthenticatorOptions<X, C, R> {
   readonly extract: (request: Request) => O.Option<X>
   /**
    * An io-ts codec of the credentials, or a Standard Schema of them, such as one of zod, valibot or arktype. A value that it refuses
-   * is malformed; if it throws, the answer is 500. Without one, `''` and arrays (sent twice) are malformed.
+   * is malformed; if it throws, the answer is 500. Without a schema, `''` and arrays (sent twice) are malformed.
    */
   readonly credentials?: Schema<C> | undefined
-  /** The longest credential, in characters; a longer one is malformed. Default 8192. */
+  /** The longest credential, in characters; a longer credential is malformed. Default 8192. */
   readonly maxLength?: number | undefined
-  /** Decides who the request acts for. Returns a value, a promise, an Option, an Either or a TaskEither. */
+  /** Finds the principal of the request. Returns a value, a promise, an Option, an Either or a TaskEither. */
   readonly authenticate: (request: Request, credentials: C) => R
 }
 
@@ -103,7 +103,7 @@ export interface CredentialReader {
   readonly decode: Decode
 }
 
-/** A function that decides who a request acts for, with a description of what it demands. */
+/** A function that finds the principal of a request, with a description of its demands. */
 export interface Authenticator<P> extends RTE.ReaderTaskEither<Request, AuthError, P> {
   /** Its demand. */
   readonly description: Descriptions.Description
@@ -114,7 +114,7 @@ export interface Authenticator<P> extends RTE.ReaderTaskEither<Request, AuthErro
   readonly evaluate: (request: Request, attempt?: Attempt) => Evaluation<P>
 }
 
-/** What counts as an authenticator: an authenticator, or any function of the request (spec 5.1.3), such as a bare RTE. */
+/** An authenticator, or any function of the request (spec 5.1.3), such as a bare RTE. */
 export type AuthenticatorLike = (request: Request) => unknown
 
 /** The principal of a member. */

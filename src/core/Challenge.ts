@@ -1,5 +1,5 @@
 /**
- * What a 401 offers: a scheme and its parameters (RFC 9110 §11.3), and how that is written in `WWW-Authenticate`.
+ * A challenge of a 401: a scheme and its parameters (RFC 9110 §11.3), and how `WWW-Authenticate` has them.
  *
  * A challenge without a realm gets the application's when it is rendered. This module does not decide which challenges
  * a response has.

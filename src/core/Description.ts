@@ -1,4 +1,4 @@
-/** What an authenticator demands, as data: a tree that the guard, the error mapper, OpenAPI and the audit read. None keeps a copy. */
+/** The demands of an authenticator, as data: a tree that the guard, the error mapper, OpenAPI and the audit read. None keeps a copy. */
 import type * as E from 'fp-ts/lib/Either.js'
 import type { Request } from './Request.js'
 import { absent, branchesOf, raised } from './AuthError.js'
@@ -105,11 +105,11 @@ export interface Leaf extends LeafNotes {
   readonly schemeName?: string
   /** The fields of the parsed body that are the credential (`formAuth`); such a leaf has no scheme. */
   readonly fields?: ReadonlyArray<string>
-  /** What the principal must be, in words for the audit, such as `a superuser`. */
+  /** The right that the principal must have, as the audit prints it, such as `a superuser`. */
   readonly demands?: string
   /** The proof that the principal must have given. Without it the answer is 403, with this as its member `proof`. */
   readonly proof?: NeededProof
-  /** The challenge for a failure: what the client should send. */
+  /** The challenge for a failure: the credential that the client should send. */
   readonly challenge: Challenge | ((error: AuthError) => Challenge)
   /** Whether browsers send it by themselves, so that other sites can make them send it. */
   readonly ambient: boolean
@@ -123,7 +123,7 @@ export interface Leaf extends LeafNotes {
   readonly reads?: ReadonlyArray<string>
   /** Header fields beside that of its scheme that OpenAPI lists as parameters. */
   readonly headers?: ReadonlyArray<string>
-  /** Who sends such requests, if they are deliveries of webhooks. OpenAPI lists their operations as `webhooks`. */
+  /** The sender of such requests, if they are deliveries of webhooks. OpenAPI lists their operations as `webhooks`. */
   readonly sender?: string
   /** Fields of every response of the operation, such as a nonce for the next request. */
   readonly responseFields?: () => Readonly<Record<string, string>>
@@ -170,7 +170,7 @@ export interface ObjectRule {
   readonly name: string
   /** The parameter. */
   readonly param: string
-  /** The status of the answer if the object is not for the caller. One that is not there is always a 404. */
+  /** The status of the answer if the object is not for the caller. A missing object is always a 404. */
   readonly refuse: 403 | 404
 }
 
@@ -371,13 +371,13 @@ const derivedName = (scheme: SecurityScheme): string => {
 const componentName = (name: string): string =>
   name.replaceAll(/[^A-Za-z0-9._-]/gu, (character) => `_${character.codePointAt(0)!.toString(16)}`)
 
-/** What every kind of credential may be given. */
+/** The options of every kind of credential. */
 export interface KindOptions {
   /** The protection space; default: the application's. */
   readonly realm?: string | undefined
-  /** What OpenAPI calls it; without it a name is derived. */
+  /** Its name in OpenAPI; without it a name is derived. */
   readonly schemeName?: string | undefined
-  /** The description in OpenAPI, such as how to get one; CommonMark. */
+  /** The description in OpenAPI, such as how to get a credential; CommonMark. */
   readonly description?: string | undefined
 }
 
@@ -387,7 +387,7 @@ export const kindChecks: Checks<KindOptions> = {
   description: is.maybe(is.string),
 }
 
-/** What every kind whose credential is a string may be given. */
+/** The options of every kind whose credential is a string. */
 export interface StringKindOptions extends KindOptions {
   /** The longest credential, in characters, with its scheme if it has one. Default 8192. */
   readonly maxLength?: number | undefined

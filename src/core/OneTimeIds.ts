@@ -6,7 +6,7 @@ import { unavailable, type AuthError } from './AuthError.js'
 /** One-time ids, such as those of webhook deliveries, proofs and links. `oneTimeIds` of `koa-with-auth/stores` makes them. */
 export interface OneTimeIds {
   /**
-   * Uses an id, and remembers that for `lifetime` milliseconds. Resolves to `true` for one caller only, however many processes race, and
+   * Uses an id, and keeps that for `lifetime` milliseconds. Resolves to `true` for one caller only, however many processes race, and
    * to `false` for all others. Rejects in an outage, and with a TypeError for an id that is no string.
    */
   readonly use: (id: string, lifetime: number) => Promise<boolean>

@@ -1,4 +1,4 @@
-/** What a user has proved, and when. A session keeps its proofs, so an operation can ask for a fresh one or for a second factor. */
+/** The proofs of a user, with their times. A session keeps its proofs, so an operation can ask for a fresh one or for a second factor. */
 import { ownField, ownFields } from './data.js'
 import type { NeededProof } from './AuthError.js'
 
@@ -30,7 +30,7 @@ export type ProofGiven = Omit<Proof, 'at'> & { readonly at?: number | undefined 
 
 /**
  * Which proof an operation asks for. `maxAge`, in milliseconds, is how long ago the user did something for it. The proof of a
- * provider is as old as its `authTime`; without one, it is fresh for no `maxAge`.
+ * provider is as old as its `authTime`; without an `authTime`, it is fresh for no `maxAge`.
  */
 export interface ProofDemand {
   readonly methods?: ReadonlyArray<string> | undefined

@@ -6,7 +6,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** What is read of a request. Koa's `ctx.request` has it. */
+/** The members of a request that are read. Koa's `ctx.request` has them. */
 interface HostRequest {
   readonly method: string
   readonly host: string
@@ -21,7 +21,7 @@ interface HostRequest {
   readonly ctx: HostContext
 }
 
-/** What is read of the context of a request. Koa's `ctx` has it. What else is in it (`params`, `session`) is read by name. */
+/** The members of the context that are read. Koa's `ctx` has them. Others (`params`, `session`) are read by name. */
 interface HostContext {
   readonly req: IncomingMessage
   readonly res: ServerResponse
@@ -30,7 +30,7 @@ interface HostContext {
   readonly [name: string | symbol]: unknown
 }
 
-/** What is read of the application of a request. */
+/** The members of the application that are read. */
 export interface HostApplication {
   readonly env: string
   readonly keys?: unknown

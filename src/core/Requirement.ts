@@ -1,5 +1,5 @@
 /**
- * What a level says about the operations below it: nothing, "public", "require this authenticator", or "this one, too".
+ * The decision of a level about the operations below it: none, "public", "require this", or "require this, too".
  *
  * Requirements are a monoid: the innermost decision wins, unless it adds. This module does not know where levels come
  * from (`koa/levels.ts`).
@@ -59,7 +59,7 @@ export const open: Requirement = deepFreeze({ _tag: 'Public' })
 export const guardedBy = (authenticator: Authenticator<unknown>): Requirement => ({ _tag: 'Require', authenticator })
 
 /**
- * Adds an authenticator to what is inherited, instead of replacing it. `withAuth` takes the result. `request.auth` is
+ * Adds an authenticator to the inherited requirement, instead of replacing it. `withAuth` takes the result. `request.auth` is
  * `{ inherited, own }`; if nothing or "public" is inherited, `inherited` is `undefined`. A list means `anyOf`.
  *
  * @example

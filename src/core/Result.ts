@@ -1,5 +1,5 @@
 /**
- * What a hook may return, and how each result becomes an Either. Only this module knows about truthiness.
+ * The results of hooks, and how each becomes an Either. Only this module knows about truthiness.
  *
  * | answer                                             | result                                               |
  * |----------------------------------------------------|------------------------------------------------------|

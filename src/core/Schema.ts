@@ -1,9 +1,9 @@
 /**
- * What says which values are accepted, and decodes them: a codec of io-ts, or a Standard Schema (https://standardschema.dev), such as
+ * A schema says which values are accepted, and decodes them: a codec of io-ts, or a Standard Schema (https://standardschema.dev), such as
  * those of zod, valibot and arktype.
  *
  * Whatever a schema does, a value is accepted only by a result that has `value` and no `issues`. The texts of issues are not
- * kept: they may contain what a client sent.
+ * kept: they may contain values that a client sent.
  */
 import { types } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
@@ -16,7 +16,7 @@ export interface StandardSchema<A = unknown> {
   readonly '~standard': {
     readonly version: 1
     readonly vendor: string
-    /** Returns `{ value }`, or `{ issues }`, or a promise of one. */
+    /** Returns `{ value }` or `{ issues }`, or a promise of either. */
     readonly validate: (value: unknown) => Validated<A> | Promise<Validated<A>>
     /** Only types: no such values exist. */
     readonly types?: { readonly input: unknown; readonly output: A } | undefined

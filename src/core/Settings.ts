@@ -21,7 +21,7 @@ export interface AuthResponse {
 /**
  * Turns a failure into a response, or a promise of it. A page of a template engine is written first: `request.ctx` is the context, so
  * after `await request.ctx.render('403')` the response is `{ status: 403, body: request.ctx.body }`. A mapper that throws or returns no
- * response is a 500; one that takes longer than the setting `timeout` is a 503.
+ * response is a 500; a mapper that takes longer than the setting `timeout` is a 503.
  *
  * It decides the status, the body and further headers. The responder (`koa/respond.ts`) adds the challenges,
  * Cache-Control and Vary, so a mapper cannot forget them. A raised exception reaches a mapper only if the hook threw an
@@ -253,8 +253,8 @@ export type ExceptionClass<X> = abstract new (...args: never[]) => X
 export type ExceptionResponder<X> = (request: Request, error: X) => AuthResponse | Promise<AuthResponse>
 
 /**
- * A class of exceptions and what answers them. It answers exceptions of authenticators and of operations (spec 5.1.5,
- * 7). The handler of the exception's class answers, or else the handler of its nearest ancestor. Without one, Koa
+ * A class of exceptions and the handler that answers them. It answers exceptions of authenticators and of operations (spec 5.1.5,
+ * 7). The handler of the exception's class answers, or else the handler of its nearest ancestor. Without a handler, Koa
  * answers. Here, handlers are data; `koa/settings.ts` runs them.
  */
 export interface ExceptionHandler {

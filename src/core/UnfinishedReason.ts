@@ -27,8 +27,8 @@ export const unfinishedReasons = {
  * | `unknown`        | the handle is unknown, forged, of another browser, or was used already | 400    |
  * | `late`           | it was begun too long ago                                             | 400    |
  * | `declined`       | the user cancelled it                                                 | 400    |
- * | `provider`       | what the provider sent is wrong                                       | 400    |
- * | `malformed`      | what was sent has not the fields that are needed                      | 400    |
+ * | `provider`       | the answer of the provider is wrong                                   | 400    |
+ * | `malformed`      | the body has not the fields that are needed                           | 400    |
  * | `weak`           | the new password is not good enough; nothing was used up              | 400    |
  * | `short`, `long`, `common`, `context`, `breached` | why it is not, as `newPassword` says it        | 400    |
  * | `wrong`          | the code, or the name and the password, is wrong                      | 403    |

@@ -123,7 +123,7 @@ const offeringScopes = (scopes: ReadonlyArray<string>) => {
 export interface AuthorizeOptions {
   /**
    * The name of the condition in the audit and in the policy file, such as `'admin'`: at most 100 letters, digits, single blanks and
-   * `$_.:/#-`. Default: the name of the function; without one, a digest of its text.
+   * `$_.:/#-`. Default: the name of the function; without a name, a digest of its text.
    */
   readonly name?: string | undefined
 }
@@ -166,7 +166,7 @@ export function authorize(
 
 /** How `requireScopes` finds the scopes of a principal. */
 export interface RequireScopesOptions<A> {
-  /** Returns the scopes that were granted to the principal, sync or async. Left out: what the token or the key says. */
+  /** Returns the scopes that were granted to the principal, sync or async. Left out: the scopes of the token or the key. */
   readonly granted: (principal: A, request: Request) => Granted | Promise<Granted>
 }
 
@@ -175,7 +175,7 @@ export interface RequireScopesOptions<A> {
  * `insufficient_scope` (RFC 6750 §3.1). The challenge of every 401 and 403 names them in `scope`, together with those of an inner
  * `requireScopes`. OpenAPI lists them. Throws a TypeError for an empty array, and for a string that cannot be a scope.
  *
- * Without `granted` it reads what the credential says: the claims of `httpJwt` and `httpIntrospection`, also where their hook returned a
+ * Without `granted` it reads the scopes of the credential: the claims of `httpJwt` and `httpIntrospection`, also where their hook returned a
  * user of its own, and `scopes` of `apiKeys`. For other principals, such as after `map`, this is a TypeError when it is composed.
  *
  * @example

@@ -52,9 +52,9 @@ export type ApiKeyEvent =
 export type Outcome =
   'accepted' | 'anonymous' | 'public' | 'refused' | 'forbidden' | 'throttled' | 'unavailable' | 'raised'
 
-/** One alternative that did not let in. */
+/** An alternative that did not admit the caller. */
 export interface DecisionBranch {
-  /** What OpenAPI calls its scheme; `custom` for a plain function. */
+  /** The name of its scheme in OpenAPI; `custom` for a plain function. */
   readonly scheme: string
   /** Why. */
   readonly failure: AuthError['_tag']
@@ -78,10 +78,10 @@ export interface Decision {
   readonly object?: string
   /** Set if there is such an object, and `allow` refused the caller. */
   readonly found?: true
-  /** Each alternative that did not let in, in the order tried; left out if there is only one. */
+  /** Each alternative that did not admit the caller, in the order tried; left out if there is only one alternative. */
   readonly branches?: ReadonlyArray<DecisionBranch>
   /**
-   * What OpenAPI calls the scheme that let in, or the only one that was tried. ` + ` joins schemes that are sent
+   * The name in OpenAPI of the scheme that admitted the caller, or of the only scheme that was tried. ` + ` joins schemes that are sent
    * together.
    */
   readonly scheme?: string
@@ -95,7 +95,7 @@ export interface Decision {
   readonly method: string
   /** The pattern of the route, never the path. */
   readonly route: string
-  /** The status of the response; 499 if the client had gone before there was one. */
+  /** The status of the response; 499 if the client had gone before the response. */
   readonly status: number
   /** How long the decision took, in milliseconds, without the handler. */
   readonly durationMs: number
@@ -103,11 +103,11 @@ export interface Decision {
   readonly retryAfter?: number
   /** Whether `cached` answered. */
   readonly cached?: true
-  /** Who it is, if `authSettings({ events: { subject } })` says so. */
+  /** The name of the principal, if `authSettings({ events: { subject } })` gives it. */
   readonly subject?: string
   /**
-   * Who acts for the subject, if that is another and records name the subject: what the setting `actor` returns. Without it, `act` of
-   * the principal or of the token (RFC 8693 §4.1): its `sub` or `client_id`, the outermost one.
+   * The actor for the subject, if that is another and records name the subject: the result of the setting `actor`. Without it, `act` of
+   * the principal or of the token (RFC 8693 §4.1): the outermost `sub` or `client_id`.
    */
   readonly actor?: string
 }
@@ -123,7 +123,7 @@ interface Fetched {
 export type ProviderKeysEvent =
   | (Fetched & {
       readonly event: 'refreshed'
-      /** Whether the keys differ from those before, such as after a rotation. `true` for the first ones. */
+      /** Whether the keys differ from those before, such as after a rotation. `true` for the first keys. */
       readonly changed: boolean
     })
   | (Fetched & {
@@ -150,11 +150,11 @@ export interface SessionDigest {
 export interface SignedInEvent extends SessionDigest {
   /** The name of the application. */
   readonly application: string
-  /** Who it is, if `authSettings({ events: { subject } })` says so. */
+  /** The name of the principal, if `authSettings({ events: { subject } })` gives it. */
   readonly subject?: string
-  /** Who signed in as the subject, as in `Decision`. */
+  /** The actor that signed in as the subject, as in `Decision`. */
   readonly actor?: string
-  /** What `sessions(app, { list: { label } })` says of the request, such as the name of the browser. */
+  /** The `label` of `sessions(app, { list: { label } })`, such as the name of the browser. */
   readonly label?: string
 }
 
@@ -208,7 +208,7 @@ export type StoreOutageEvent = OutageRecord<
   {
     /** Whether it failed, or did not answer in time. */
     readonly reason: 'failed' | 'silent'
-    /** What failed, as a word without a value, such as `ECONNREFUSED`, `OOM` or `42P01`. Left out if it did not answer in time. */
+    /** The cause, as a word without a value, such as `ECONNREFUSED`, `OOM` or `42P01`. Left out if it did not answer in time. */
     readonly cause?: string
   }
 >
@@ -252,13 +252,13 @@ export interface PasswordCheckEvent {
 /** An answer of a provider that was refused; frozen. Nothing that the provider or the browser sent is in it. */
 export interface ProviderAnswerEvent {
   readonly event: 'refused'
-  /** The issuer; the name of the kind, if it is a provider without one. */
+  /** The issuer; the name of the kind, if the provider has no issuer. */
   readonly issuer: string
   /** The failure that the application gets. */
   readonly failure: AuthError['_tag']
-  /** The reason in the response; left out for an outage and for what is wrong with our own registration. */
+  /** The reason in the response; left out for an outage and for a mistake of our own registration. */
   readonly reason?: UnfinishedReason
-  /** What was wrong: a claim or a member, such as `nonce` or `scope`, `algorithm: HS256`, `answered 502`, or `clock: iat` if the clocks differ too much. */
+  /** The wrong claim or member, such as `nonce` or `scope`, `algorithm: HS256`, `answered 502`, or `clock: iat` if the clocks differ too much. */
   readonly problem: string
 }
 
@@ -268,7 +268,7 @@ export interface UpstreamEvent {
   readonly event: 'refreshed' | 'gone' | 'outage'
   /** The name of the application. */
   readonly application: string
-  /** The issuer; the name of the kind, if it is a provider without one. */
+  /** The issuer; the name of the kind, if the provider has no issuer. */
   readonly issuer: string
   /** A digest of the application's name and the user's identifier. */
   readonly user: Digest
@@ -289,9 +289,9 @@ export interface GuessLimitEvent {
     | 'secondFactor'
     | 'countFailures'
     | 'finish'
-  /** What it was counted under; `share` is what one address or network may use of the limit of an account. */
+  /** The name that counted it; `share` is the part of an account's limit that one address or network may use. */
   readonly under: 'account and address' | 'account' | 'address' | 'share' | 'caller'
-  /** When the next one is counted anew, in seconds; left out if the limiter does not say so. */
+  /** The seconds until the count begins anew; left out if the limiter does not say so. */
   readonly retryAfter?: number
 }
 

@@ -93,8 +93,8 @@ const firstPassing = (members: ReadonlyArray<Authenticator<unknown>>): Halves =>
 export const alt: <P>(that: () => Authenticator<P>) => (self: Authenticator<P>) => Authenticator<P> = altW
 
 /**
- * Folds a list with `alt`: members are tried in order, the first that passes wins, and no later one is called (spec 5.5).
- * Given an object, it also reports which one won: `{ via, principal }`.
+ * Folds a list with `alt`: members are tried in order, the first that passes wins, and no later member is called (spec 5.5).
+ * Given an object, it also reports the member that won: `{ via, principal }`.
  *
  * Throws a TypeError for an empty group, a list in a list, a member that is not a function of the request, and keys that look like
  * integers (JavaScript would reorder them).
@@ -147,10 +147,10 @@ const tag = (via: string, self: Authenticator<unknown>): Authenticator<unknown> 
 export type Tagged<L> = { [K in keyof L]: { readonly via: K; readonly principal: PrincipalOf<L[K]> } }[keyof L]
 
 /**
- * Tries the alternatives in order. The first one that is not absent decides. Given an object, it also reports which member passed.
+ * Tries the alternatives in order. The first that is not absent decides. Given an object, it also reports the member that passed.
  * A failure offers the challenges of all members. Throws a TypeError for groups that `anyOf` refuses.
  *
- * Unlike `anyOf`, it tries no later one. So a good key never hides a bad token before it, and the failure is that of
+ * Unlike `anyOf`, it tries no later alternative. So a good key never hides a bad token before it, and the failure is that of
  * the credential which the client sent. The credential of a plain function always counts as present.
  *
  * @example

@@ -3,7 +3,7 @@
  * truthy.
  *
  * Both refuse a write that another site made a browser send, and a caller who is not allowed. An outage never makes a caller
- * anonymous. A plain function is never absent, so `optional` of one does not admit anonymous callers.
+ * anonymous. A plain function is never absent, so `optional` of a function does not admit anonymous callers.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { showObjects, type Attempt } from './Exchange.js'

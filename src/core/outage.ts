@@ -1,4 +1,4 @@
-/** Outages: how long a decision may take, and what happens if it cannot be made. A list never asks another one after an outage. */
+/** Outages: how long a decision may take, and what happens if it cannot be made. A list asks no other member after an outage. */
 import * as E from 'fp-ts/lib/Either.js'
 import { identity } from 'fp-ts/lib/function.js'
 import type { Request } from './Request.js'
@@ -77,8 +77,8 @@ export const timeout = (ms: number) => {
 }
 
 /**
- * Asks `f` when an authenticator is `unavailable`, and only then. `f` returns what a hook may return, so the call of another
- * authenticator fits, such as one that reads a cache. It stays an outage if the credential of that one was not sent. OpenAPI documents
+ * Asks `f` when an authenticator is `unavailable`, and only then. `f` returns a result as a hook does, so the call of another
+ * authenticator fits, such as one that reads a cache. It stays an outage if the other credential was not sent. OpenAPI documents
  * the first authenticator alone.
  *
  * @example

@@ -1,9 +1,9 @@
 /**
- * `owned` and `unchecked`: what the parameters of a path name, and for whom it is.
+ * `owned` and `unchecked`: the objects that the parameters of a path name, and their owners.
  *
- * A guard that only asks who the caller is lets every user read the objects of all others (OWASP API1, broken object level
- * authorization). `owned` looks the object up after the caller is known, and lets in only those whom it is for. What is not there,
- * and what is not for the caller, are the same answer, so no caller can find out which objects exist.
+ * A guard that only asks for the caller lets every user read the objects of all others (OWASP API1, broken object level
+ * authorization). `owned` looks the object up after the caller is known, and lets in only those whom it is for. A missing
+ * object and an object of another caller get the same answer, so no caller can find out which objects exist.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from './Request.js'
@@ -231,7 +231,7 @@ const reasonSentence: Check = (where, value) => {
 
 /**
  * Says that a path parameter names no object, or that the handler checks it, and why. It changes no decision. The audit and the
- * policy file have the reason. Throws a TypeError without one.
+ * policy file have the reason. Throws a TypeError without a reason.
  *
  * @example
  * import Router from '@koa/router'

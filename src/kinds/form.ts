@@ -1,5 +1,5 @@
 /**
- * The fields of a form, or of a JSON object, as a credential: who signs in with a password.
+ * The fields of a form, or of a JSON object, as a credential: for a sign-in with a password.
  *
  * A body parser above must have read the body into `request.body`. The URL is never read, because URLs end up in logs and
  * histories. Any page can make a browser send a form, so one of another site is refused, before the hook is called.
@@ -61,7 +61,7 @@ const checks: Checks<FormAuthOptions<ReadonlyArray<string>, unknown>> = {
  *
  * Each field must be one string that is not empty, of at most 8192 characters, else the failure is `malformedForm`. A body
  * without any of the fields counts as `absent`, and so does a request without a body, so lists go on. A POST, PUT or PATCH
- * whose body nothing has parsed is `raised`: a 500 that names `bodyParser`. What another site made a browser send is
+ * whose body nothing has parsed is `raised`: a 500 that names `bodyParser`. A request that another site caused is
  * `forgedForm`, and the hook is not called. OpenAPI lists the request body. Throws a TypeError for fields or a hook that cannot
  * work.
  *

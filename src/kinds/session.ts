@@ -1,5 +1,5 @@
 /**
- * Sessions of koa-session: who is logged in (spec 5.4). With `koa-with-auth/sessions`, the user is the one who was signed in. With
+ * Sessions of koa-session: the user who is logged in (spec 5.4). With `koa-with-auth/sessions`, `logIn` signed this user in. With
  * a plain koa-session, it is `ctx.session.user`. With the option `loadUser`, it is the user that it loads. Prefer `loadUser`: a
  * deactivated user or a lost right then counts at the next request.
  *
@@ -314,7 +314,7 @@ export type SessionData = Readonly<Record<string, unknown>>
 
 /** Where the user comes from. */
 export interface SessionAuthOptions<R> extends SessionKindOptions {
-  /** The cookie's name, for the documentation. Default: the one that koa-session was given. */
+  /** The cookie's name, for the documentation. Default: the name in the options of koa-session. */
   readonly cookieName?: string | undefined
   /**
    * Loads the user of a session. If it returns nothing, or a user that cannot be read, the request is refused. Default: the user

@@ -2,7 +2,7 @@
  * Decides whether a loaded user is let in, and with which rights: by the flags of the user, or by functions that the application
  * gives instead.
  *
- * Only `true` grants a right. A function that returns another truthy value is a mistake: a promise is truthy, whatever it resolves
+ * Only `true` grants a right. A function that returns another truthy value is wrong: a promise is truthy, whatever it resolves
  * to.
  */
 import type * as E from 'fp-ts/lib/Either.js'

@@ -1,11 +1,11 @@
 /**
- * Links that carry their own permission, and expire: downloads, invitations, unsubscribing by one click. What is signed is the method,
+ * Links that carry their own permission, and expire: downloads, invitations, unsubscribing by one click. Signed are the method,
  * the path, the whole query, the subject and the end. So a link is good for one address, as it was written.
  *
  * | the link                                                          | failure     | why         | status |
  * |-------------------------------------------------------------------|-------------|-------------|--------|
  * | has no signature                                                  | `absent`    |             | 401    |
- * | has one twice, or one that cannot be read                         | `malformed` | `twice`, `syntax` | 401 |
+ * | has a signature twice, or a signature that cannot be read         | `malformed` | `twice`, `syntax` | 401 |
  * | is for another method, path, query or subject; of another secret  | `invalid`   | `signature` | 401    |
  * | was good, and is over                                             | `expired`   | `expired`   | 401    |
  */
@@ -43,8 +43,8 @@ export interface SignedLinksOptions extends StringKindOptions {
 export interface SignedLinks extends Authenticator<SignedLink> {
   /**
    * Makes a link: the path as clients send it, prefixes of routers included, and its query with the signature at the end. Write the
-   * origin before it. `method` is the one that the link is for; default GET, which is HEAD, too. Throws a TypeError for a path that
-   * a client would change, such as one with `..` or a blank: encode what you put into it.
+   * origin before it. `method` is the method of the link; default GET, which is HEAD, too. Throws a TypeError for a path that
+   * a client would change, such as a path with `..` or a blank: encode the parts that you put into it.
    */
   readonly url: (path: string, about: { readonly subject: string; readonly method?: string | undefined }) => string
 }
@@ -59,7 +59,7 @@ const checks: Checks<SignedLinksOptions> = {
 }
 
 /**
- * Makes links that are signed and expire, and lets in who has one. The principal is the subject of the link. A link is no proof that
+ * Makes links that are signed and expire, and admits callers who have such a link. The principal is the subject of the link. A link is no proof that
  * its holder is the subject: mails are forwarded. Addresses of links are written into logs, so a link should be short-lived, or do little.
  * A link that was changed in any way is a 401, also by another order of its query. Throws a TypeError for options that cannot work.
  *

@@ -67,7 +67,7 @@ type NotInUse =
 // those.
 type HandlersOf<S, C, P, O> = ReadonlyArray<AfterThePath & Handler<S, C, P, O>>
 
-/** What runs after the guard `G`: at least a handler, and no other guard. */
+/** The functions after the guard `G`: at least a handler, and no other guard. */
 type HandlersAfter<S, C, P, O, G> = readonly [
   AfterThePath & Handler<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>,
   ...HandlersOf<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>,
@@ -135,7 +135,7 @@ interface Routes<S, C> {
   readonly router?: RouterInstance<S, C>
 }
 
-/** A router whose operations are guarded, unless one says otherwise. `P` is the principal that their handlers see, `O` the objects. */
+/** A router whose operations are guarded, unless an operation says otherwise. `P` is the principal that their handlers see, `O` the objects. */
 export interface AuthRouter<S, C, P, O = unknown> extends RouterInstance<S, C> {
   get: RouteMethod<S, C, P, O>
   post: RouteMethod<S, C, P, O>
@@ -156,9 +156,9 @@ export interface AuthRouter<S, C, P, O = unknown> extends RouterInstance<S, C> {
   prefix(prefix: string): AuthRouter<S, C, P, O>
 }
 
-/** What `withAuth` returns. Called with a router, it guards its operations. After a path, it guards one operation. */
+/** The result of `withAuth`. Called with a router, it guards its operations. After a path, it guards one operation. */
 export interface Guard<P, O = unknown> extends Finds<O> {
-  /** What it decided. */
+  /** Its decision. */
   readonly requirement: Requirement
   <S, C>(router: RouterInstance<S, C> & Provides<P, C>): AuthRouter<S, Provided<C>, P, O>
   // last, because inference reads the last overload
@@ -172,10 +172,10 @@ export interface AlsoPrincipal<P, B> {
 }
 
 /**
- * What `withAuth(also(a))` returns. A router does not know who the levels above it let in, so `inherited` is `unknown`.
+ * The result of `withAuth(also(a))`. A router does not know the principals of the levels above it, so `inherited` is `unknown`.
  */
 export interface AlsoGuard<P, O = unknown> extends Finds<O> {
-  /** What it decided. */
+  /** Its decision. */
   readonly requirement: Also<P>
   <S, C>(
     router: RouterInstance<S, C> & Provides<AlsoPrincipal<unknown, P>, C>,

@@ -105,9 +105,9 @@ interface RequestCarrier {
 }
 
 /**
- * Returns a signal that is aborted when what let this request in has ended: when a token or a key expires, when a key is revoked, when
+ * Returns a signal that is aborted when the credential of this request has ended: when a token or a key expires, when a key is revoked, when
  * the user signs out, here or in another process. Its `reason` is an `AuthEndedError`, whose `cause` says why. If it has ended already, the
- * signal is aborted. The same request gets the same signal. What goes on after the response can hold it. On a public operation, and for
+ * signal is aborted. The same request gets the same signal. Work that goes on after the response can hold it. On a public operation, and for
  * a credential without an end, `shutDown` alone aborts it. Throws a TypeError for anything but the context of a request.
  *
  * With `allOf` the earliest end counts, and also with a guard of the application around that of the operation. With a list, the end of
@@ -176,7 +176,7 @@ function releaseOnClose(this: OutgoingMessage): void {
 }
 
 /**
- * Returns a stream for `ctx.body` that ends when `source` ends, or when what let this request in has ended (`authSignal`). Then it
+ * Returns a stream for `ctx.body` that ends when `source` ends, or when the credential of this request has ended (`authSignal`). Then it
  * destroys the source, and sends nothing that was not sent yet. If the client goes away, it destroys the source, too. A response is
  * cut off if the source fails, and at an early end if it has a `Content-Length`, because a client would take what it has for the
  * whole. Throws a TypeError for a source that is no readable stream of Node.
@@ -257,8 +257,8 @@ const OFTEN = 100
 
 /**
  * Ends a process gracefully: takes no more connections, and aborts each signal of `authSignal` and of the guards of `/upgrades`, also those
- * that are asked for later; their `reason` is an `AuthEndedError` whose `cause` is `shutting down`. So what `untilEnd` serves ends. Other
- * responses are completed. Resolves when the last connection is closed, or after `timeout`, when it has closed what was left. A socket
+ * that are asked for later; their `reason` is an `AuthEndedError` whose `cause` is `shutting down`. So the streams of `untilEnd` end. Other
+ * responses are completed. Resolves when the last connection is closed, or after `timeout`, when it has closed the other connections. A socket
  * after an upgrade is not the server's: close it when its signal is aborted. It concerns all applications of the process, and cannot
  * be undone. Throws a TypeError for options that cannot work.
  *

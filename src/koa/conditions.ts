@@ -9,7 +9,7 @@ import { isGuard } from './layer.js'
 
 export type Members = readonly [AuthenticatorLike, ...AuthenticatorLike[]]
 
-/** What conditions can be added to: an authenticator, any function of the request, a list of them, or `also(a)`. */
+/** The first argument before conditions: an authenticator, any function of the request, a list of them, or `also(a)`. */
 export type Guarding = AuthenticatorLike | Members | Requirement.Also
 
 export type PrincipalAsked<M> =

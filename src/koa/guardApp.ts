@@ -31,7 +31,7 @@ const guardAppChecks: Checks<GuardAppOptions> = {
 // What `routes()` returns has no name of use
 const functionLabel = (f: Function): string => ('router' in f ? 'a router' : f.name || 'a function without a name')
 
-/** Guards an application, and types the principal of what it uses later. */
+/** Guards an application, and types the principal of the middleware that it uses later. */
 type GuardsApp<P> = <S, C>(app: Koa<S, C>) => Koa<S, C & Auth<P>>
 
 /**
@@ -41,7 +41,7 @@ type GuardsApp<P> = <S, C>(app: Koa<S, C>) => Koa<S, C & Auth<P>>
  * answers them first: see `middleware`.
  *
  * Mount `authSettings` and `sessions` before it. Throws a TypeError for `null`, and if the application has other middleware
- * already, because what that answers would not be guarded. Upgrades are guarded by `guardUpgrade`.
+ * already, because its answers would not be guarded. Upgrades are guarded by `guardUpgrade`.
  *
  * @example
  * import Koa from 'koa'

@@ -109,7 +109,7 @@ export interface AuthSettings {
   readonly trustedOrigins?: ReadonlyArray<string> | ((origin: string) => boolean) | undefined
   /**
    * Whether a proxy asks here about other requests (nginx `auth_request`, Traefik `ForwardAuth`), which always come as a GET. Then the
-   * cross-site check is that of the method in `X-Forwarded-Method` or `X-Original-Method`; without one it counts as a write. Default
+   * cross-site check is that of the method in `X-Forwarded-Method` or `X-Original-Method`; without these fields it counts as a write. Default
    * `false`.
    */
   readonly forwarded?: boolean | undefined
@@ -120,7 +120,7 @@ export interface AuthSettings {
   /** Makes the response to a failure. Default: problem details (RFC 9457). */
   readonly errorMapper?: ErrorMapper | undefined
   /**
-   * Whether the body of a failure says what was tried, and why each branch failed; for development. Default: whether
+   * Whether the body of a failure names the members that were tried, and why each failed; for development. Default: whether
    * NODE_ENV is `development`. A mapper of your own decides for itself.
    */
   readonly explain?: boolean | undefined
@@ -130,8 +130,8 @@ export interface AuthSettings {
    */
   readonly state?: string | undefined
   /**
-   * What records of decisions (`koa-with-auth/events`) say besides the decision: `subject` returns a name for the principal.
-   * Without it no record names one. Default none. `actor` returns who acts for the subject, if that is another. Default: what `act`
+   * Names in records of decisions (`koa-with-auth/events`): `subject` returns a name for the principal.
+   * Without it no record has a name. Default none. `actor` returns the actor for the subject, if that is another. Default: what `act`
    * of the principal says, or that of the token, see `Decision.actor`.
    */
   readonly events?:

@@ -1,7 +1,7 @@
 /**
  * `withAuth`: mounts an authenticator on an operation, on a router, or on a router where it is registered (spec 5.6).
  *
- * Its result is a guard. A guard is a value, so the same one can be used in many places. It guards operations, not
+ * Its result is a guard. A guard is a value, so many places can use the same guard. It guards operations, not
  * middleware.
  */
 import type { Context, DefaultContext, DefaultState, Next, Request } from 'koa'
@@ -30,7 +30,7 @@ import { checkRouter, isRouter, newRouter, shownByTrial, routerTooOld, type Rout
 
 declare global {
   interface KoaWithAuthHost {
-    /** Koa's `ctx.request`: what hooks get. */
+    /** Koa's `ctx.request`: the first argument of hooks. */
     readonly request: Request
   }
 }
@@ -43,7 +43,7 @@ declare global {
  * - `withAuth(a)(router)`: a router whose operations, present and future, are guarded unless they decide themselves. The
  *   argument is not changed. A second call replaces the first: `withAuth(b)(withAuth(a)(r))` is `withAuth(b)(r)`.
  *
- * Each further argument is a condition: a function from an authenticator to an authenticator, such as what `authorize` and
+ * Each further argument is a condition: a function from an authenticator to an authenticator, such as the results of `authorize` and
  * `requireScopes` return. They are applied from left to right, as in `pipe(a, ...conditions)`, when the guard is made.
  *
  * Middleware in the option `then` runs after the guard, with its principal, once for each request to an operation of this guard. It

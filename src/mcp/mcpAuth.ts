@@ -28,7 +28,7 @@ const clientIdOf = ({ client_id, azp, cid, appid }: Json): string =>
   [client_id, azp, cid, appid].find((one) => typeof one === 'string') ?? ''
 
 /**
- * The `AuthInfo` of the token that let a request in; `undefined` if no token did, such as a good one that `authorize`, `flatMap` or
+ * The `AuthInfo` of the token of a request; `undefined` if no token was accepted, such as a good one that `authorize`, `flatMap` or
  * `requireScopes` refused while another alternative passed.
  *
  * @example
@@ -58,7 +58,7 @@ export const mcpAuth = (ctx: Context): AuthInfo | undefined => {
 
 /**
  * Answers 403 `error="insufficient_scope"` with these scopes and those of the operation, as the guard would (RFC 6750
- * §3.1). Return what it returns. Throws a TypeError outside of a guarded operation. It is for a handler that
+ * §3.1). Return its result. Throws a TypeError outside of a guarded operation. It is for a handler that
  * reads from the request which scopes it needs (step-up).
  *
  * @example

@@ -39,7 +39,7 @@ const checkScopes = (scopes: McpScopes): McpScopes => {
 /**
  * A condition on the tool that a request calls. All missing scopes are in one challenge, a 403 `insufficient_scope`. A method that is no
  * key passes. A name that is not listed is a 403, unless `'*'` is. A POST without `Mcp-Method`, without the `Mcp-Name` that is asked
- * for, or with a field twice is a 400. The fields are no proof of what the body says: behind it must be what compares them, such as the
+ * for, or with a field twice is a 400. The fields do not prove the content of the body: a function behind it must compare them, such as the
  * SDK's `createMcpHandler(server, { legacy: 'reject' })`. Throws a TypeError for scopes that cannot be any.
  *
  * @example

@@ -73,7 +73,7 @@ export interface ProtectedResource {
   readonly adds: (fields: BoundFields) => void
 }
 
-/** What the document says about tokens that are bound to their client (RFC 9728 §2). */
+/** The members of the document about tokens that are bound to their client (RFC 9728 §2). */
 export interface BoundFields {
   readonly dpop_signing_alg_values_supported?: ReadonlyArray<string> | undefined
   readonly dpop_bound_access_tokens_required?: true | undefined
