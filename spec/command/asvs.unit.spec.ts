@@ -70,7 +70,7 @@ ${Object.entries(standings)
   .map(([standing, words]) => `| ${words} | ${count(standing)} |`)
   .join('\n')}
 
-"By default" holds for who follows the guides. "By an option" needs the part that is named. "Yours" are the application's pages, texts and
+"By default" holds if you follow the guides. "By an option" needs the part that is named. "Yours" are the application's pages, texts and
 documents. What does not apply are authorization servers, SAML, push messages, and devices with certificates.
 
 For one application, \`npx koa-with-auth audit app.js --asvs --level 2\` prints these rows as Markdown: \`holds\`, \`fails\`, or \`not known\`, and

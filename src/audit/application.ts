@@ -24,7 +24,7 @@ import type { CheckedRoute, MiddlewareLayer, RouterReading } from './router.js'
  * Reports, for each operation of a router and of the routers mounted on it, what protects it, which level decided, and which
  * operation answers its requests first. It also reports middleware that no guard covers. Store it as a snapshot, and every change
  * of protection shows as a difference. Of a Koa application, it reports all routers that `app.use` mounts, and its middleware. Throws a
- * TypeError if the argument is neither, and for an application that mounts no router.
+ * TypeError if the argument is neither, and for an application without a router and without `guardApp`.
  *
  * @example
  * import Router from '@koa/router'
