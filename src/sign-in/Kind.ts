@@ -1,6 +1,6 @@
 /**
- * A kind of ceremony: one way to prove something, such as a code by mail, a passkey or a provider. And the rules for what
- * kinds are good for, and for paths.
+ * A kind of ceremony: one way to prove something, such as a code by mail, a passkey or a provider. And the rules for
+ * the intents of kinds, and for paths.
  */
 import type { Evaluation } from '../core/Result.js'
 import type { UnfinishedReason } from '../core/UnfinishedReason.js'
@@ -22,7 +22,7 @@ export interface Incoming {
   readonly method: string
   readonly path: string
   readonly query: URLSearchParams
-  /** What a mounted application does not see of the path: the prefix of koa-mount. Default none. */
+  /** The prefix of koa-mount, which the path of a mounted application has lost. Default none. */
   readonly mount?: string | undefined
   /** The members of a JSON object or the fields of a form; without a prototype, and empty if nothing was sent. */
   readonly body: Readonly<Record<string, unknown>>
@@ -36,7 +36,7 @@ export interface Incoming {
 export interface Ceremony {
   readonly intent: Intent
   /**
-   * The identifier of the user whom it is about: who gave the first proof, or who was signed in when it began. For `verify` it is left out
+   * The identifier of its user: of the first proof, or of the session in which it began. For `verify` it is left out
    * if the caller was anonymous; for `signIn` and `reset`, the sign-in of the caller does not count.
    */
   readonly subject: string | undefined
@@ -58,16 +58,16 @@ export interface Ceremony {
   readonly ids?: OneTimeIds | undefined
 }
 
-/** What goes out at the beginning: a redirect (303), or a body that is answered as JSON; `null`: 204. */
+/** The answer to a beginning: a redirect (303), or a body that is answered as JSON; `null`: 204. */
 export type Sent<B extends object | null = object | null> = { readonly redirect: string } | { readonly body: B }
 
-/** What a kind begins: what the handle keeps (JSON), and what goes out with the handle. */
+/** A beginning of a kind: the content of the handle (JSON), and the answer with the handle. */
 export interface Begun<Kept, B extends object | null = object | null> {
   readonly kept: Kept
   readonly send: (handle: string) => Sent<B> | Promise<Sent<B>>
 }
 
-/** What a request answers: the handle, and what the kind checks. */
+/** The answer in a request: the handle, and the values that the kind checks. */
 export interface Answered<Answer> {
   readonly handle: string
   readonly answer: Answer
@@ -116,13 +116,13 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven, B ex
   /** `false` for a kind that does everything in `check`, such as a registration: `finish` can do without a hook. Default `true`. */
   readonly needsHook?: boolean | undefined
   /**
-   * Whether what comes with the answer will do, such as a new password. Otherwise it is a 400 with the reason that is returned, or `weak`,
+   * Whether the body of the answer will do, such as a new password. Otherwise it is a 400 with the reason that is returned, or `weak`,
    * and no try is used up.
    */
   readonly accepts?: ((body: Incoming['body'], kept: Kept, answer: Answer) => Accepted | Promise<Accepted>) | undefined
   /** Fields that the page of its link shows, for a kind that is not bound. */
   readonly shows?: ((kept: Kept) => ReadonlyArray<PageField>) | undefined
-  /** What its pages ask for. Left out: browsers get the same as others, because a script is needed, or another site is asked. */
+  /** The fields of its pages. Left out: browsers get the same as others, because a script is needed, or another site is asked. */
   readonly form?: KindForm | undefined
   /** Begins. It may ask the network, and must not write. */
   readonly begin: (
@@ -137,7 +137,7 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven, B ex
   readonly check: (kept: Kept, answer: Answer, ceremony: Ceremony) => Evaluation<P>
 }
 
-/** A kind, whatever it keeps and proves. */
+/** A kind of any content and proof. */
 export type AnyKind = Kind<never, never, never>
 
 /** The half of a kind that begins. */
@@ -153,7 +153,7 @@ export const intentsOf = ({ intents, bound }: Pick<AnyKind, 'intents' | 'bound'>
 
 export const isForSubject = (intent: Intent): boolean => intent === 'link' || intent === 'stepUp'
 
-// --- what kinds read: paths and digits
+// --- input of kinds: paths and digits
 
 const MAX_PATH = 2000
 
@@ -178,7 +178,7 @@ export const localPath = (given: unknown): string => {
   return origin === base && !pathname.startsWith('//') ? given : '/'
 }
 
-/** What a kind asks for, so that pages can ask for it. */
+/** The fields of a kind, for its pages. */
 export interface KindForm {
   /** The fields that `begin` reads. */
   readonly begin?: ReadonlyArray<PageField> | undefined
@@ -195,7 +195,7 @@ export const routePath = (what: string): Check =>
 const MAX_TYPED = 128
 
 /**
- * What a person typed or pasted, as the code that is meant (NFKC), without blanks, punctuation, marks and invisible characters, such as
+ * Typed or pasted text, as the code that is meant (NFKC), without blanks, punctuation, marks and invisible characters, such as
  * a soft hyphen; `undefined` if it is no string, or a long one.
  */
 export const typedCode = (u: unknown): string | undefined =>

@@ -1,7 +1,7 @@
 /**
  * A sign-in of several requests: begin, a sealed handle goes out, finish uses it once.
  *
- * Nothing is stored at the beginning. What must be remembered travels in the handle, which is encrypted under a key of
+ * Nothing is stored at the beginning. The state travels in the handle, which is encrypted under a key of
  * the application, the kind and the browser. So any number of tabs can begin, and a visitor costs the store nothing.
  *
  * The order in `finish` is the security: open, end, subject, accept, use once, check, complete. A step that fails runs no
@@ -23,7 +23,7 @@ import type { Lifetimes } from './Lifetimes.js'
 import { intentsOf, isForSubject, localPath } from './Kind.js'
 import type { AnyKind, Beginner, Ceremony, Incoming, Intent, Kind, Sent, Signer } from './Kind.js'
 
-/** What a handle keeps of its ceremony. */
+/** The content of a handle. */
 interface HandleContent extends Pick<Ceremony, 'intent' | 'subject' | 'returnTo' | 'display' | 'until'> {
   readonly salt: string
   readonly before: ReadonlyArray<Proof>
@@ -57,7 +57,7 @@ export interface Finished<P extends ProofGiven = ProofGiven> extends Omit<Handle
 }
 
 interface Completed {
-  /** The identifier of the user who was signed in, or who got the proof. */
+  /** The identifier of the user who was signed in, or got the proof. */
   readonly user: string | undefined
   /** Whether the application accepted it; otherwise it has written a response of its own. */
   readonly isAccepted: boolean
@@ -75,7 +75,7 @@ interface FinishRequest<P extends ProofGiven> {
   readonly complete: (finished: Finished<P>) => Promise<Result<Completed>>
 }
 
-/** What became of a ceremony: it was completed, or it had been before. */
+/** The end of a ceremony: it was completed, or it had been before. */
 interface Ended extends Pick<HandleContent, 'returnTo' | 'display'> {
   readonly completed?: Completed
 }
@@ -155,7 +155,7 @@ export const ceremonies = (host: CeremonyHost) => {
     /** Reports a failure that was found before the ceremony was looked at. */
     refused: (kind: string, step: 'begin' | 'finish', failure: AuthErrors.AuthError) =>
       reportRefused(self, kind, step, failure),
-    /** What the handle of a kind keeps that any browser may open. */
+    /** The content of a handle that any browser may open. */
     keptIn: (kind: BoundKind, handle: string): unknown =>
       kind.bound === false ? openWith(self, kind.name, '', handle)?.content.kept : undefined,
     /** Encrypts a string for one browser, so that only the application reads it. */

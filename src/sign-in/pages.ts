@@ -43,7 +43,7 @@ const MAX_VALUE = 2000
  */
 export const STEP = 'step'
 
-/** The form of a beginning, with what was typed into it before, and the path that follows. A password is typed again. */
+/** The form of a beginning, with the fields as they were typed, and the path that follows. A password is typed again. */
 export const beginForm = (
   ctx: Context,
   kind: string,
@@ -73,7 +73,7 @@ export const shownBy = (
 ): ReadonlyArray<PageField> => {
   if (kind.shows === undefined || requestSessionOf(ctx).host === undefined) return []
   const kept = visitOf('linkPage(kind)', ctx, undefined, false).ceremonies.keptIn(kind, handle)
-  // Safe: a handle of this kind has what it keeps
+  // Safe: a handle of this kind has its content
   return kept === undefined ? [] : kind.shows(kept as never)
 }
 
@@ -96,11 +96,11 @@ export const respondPage = async (
   for (const [name, value] of Object.entries(headers)) ctx.set(name, [value].flat())
 }
 
-// What a page with a form may do. It says nothing of `form-action`, which Chromium and Safari apply to all redirects that follow, also to
+// The policy of a page with a form. It says nothing of `form-action`, which Chromium and Safari apply to all redirects that follow, also to
 // those of another site that the sign-in leads to (w3c/webappsec-csp#8)
 const formPolicy = "style-src 'unsafe-inline'"
 
-/** What pages call a kind: `oidc` of `oidc:https://accounts.example`. */
+/** The name of a kind on pages: `oidc` of `oidc:https://accounts.example`. */
 export const familyOf = ({ name }: { readonly name: string }): string => name.split(':', 1)[0] ?? name
 
 /**
@@ -114,7 +114,7 @@ export const hasPage = (ctx: Context): boolean =>
 /** Answers a failure with a page, which has a form if the same may be tried again. */
 export const respondFailed = (ctx: Context, failure: AuthError, form: Form): Promise<void> => {
   const reason = failure._tag === 'raised' ? 'malformed' : (failure.reason ?? failure._tag)
-  // what a hook wrote for a success is none
+  // a redirect that a hook wrote for a success leads nowhere now
   ctx.remove('Location')
   ctx.body = null
   return respondPage(ctx, { ...form, step: 'failed', failure: { reason } }, defaultErrorMapper(failure, ctx.request))
@@ -299,7 +299,7 @@ if (isOurs(window.opener)) {
 const openerPolicy = `script-src 'sha256-${digest(script, 'base64')}'; form-action 'none'`
 
 // The page on which a sign-in in a popup ends posts the return path to its opener, if that is of the same origin, and
-// closes itself. Nothing else is in it, so whoever gets the message learns nothing that the opener does not know.
+// closes itself. Nothing else is in it, so the receiver of the message learns nothing that the opener does not know.
 // An opener of another origin cannot be asked for its origin: the browser throws. It gets nothing. The opener is
 // missing if a page on the way had the policy `Cross-Origin-Opener-Policy: same-origin`, or if the popup was opened
 // with `noopener`.

@@ -1,6 +1,6 @@
 /**
  * A password form in one call: it reads the body, counts guesses, does the same work for unknown names, makes old hashes new,
- * signs in, and hands over to a second factor. `formAuth` and `throttled` are for what it does not cover.
+ * signs in, and hands over to a second factor. `formAuth` and `throttled` are for other forms.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware } from 'koa'
@@ -27,7 +27,7 @@ import { finishCeremony, respondToken, signInBy } from './signIn.js'
 /** The account of a name. */
 export interface PasswordAccount<U> {
   readonly user: U
-  /** What `hash` of `koa-with-auth/passwords` made; nothing for a user without a password. */
+  /** The result of `hash` of `koa-with-auth/passwords`; nothing for a user without a password. */
   readonly hash?: string | null | undefined
 }
 
@@ -101,7 +101,7 @@ const MAX_NAME = 1024
 // Databases refuse some strings that no user has as a name
 const canBeName = (name: string): boolean => name.length <= MAX_NAME && name.isWellFormed() && !/\p{Cc}/u.test(name)
 
-// What a checkbox sends, and what JSON can say
+// The values of a checkbox, and those of JSON
 const isChosen = (u: unknown): boolean =>
   u === true || (typeof u === 'string' && !['', 'false', 'off', '0'].includes(u))
 
@@ -196,7 +196,7 @@ const formNow = <U extends object>({ named, fields }: FormSelf<U>, ctx: Context,
 
 // --- the password
 
-// Throws what `accountOf` throws, and `SignInRefused` for an outage
+// Throws the exceptions of `accountOf`, and `SignInRefused` for an outage
 const accountFor = async <U extends object>(
   { accountOf }: FormSelf<U>,
   name: string,
@@ -239,7 +239,7 @@ const checkPassword = async <U extends object>(
 ): Promise<Result<{ readonly user: U; readonly stamp: string }>> => {
   const found = await accountFor(self, name)
   if (!(await verify(found?.hash, password)) || found === undefined) return wrongPassword
-  // what was true before the password was verified may have been changed by a reset, which ends what is older than its stamp
+  // a reset may have changed the account while the password was verified. It ends the sign-ins that are older than its stamp
   const stamp = await stampOfUser(visit, visit.host.identify(found.user))
   const now = await accountFor(self, name)
   if (now === undefined) return wrongPassword

@@ -1,6 +1,6 @@
 /**
  * A request of a ceremony: in which application it runs, from which browser it comes, whether its user visits a page, and
- * what is sent.
+ * its body.
  */
 import type { IncomingMessage } from 'node:http'
 import { finished as hasEnded } from 'node:stream'
@@ -72,11 +72,11 @@ export const visitOf = (caller: string, ctx: Context, as: Visit['as'], needsOrig
   return { ctx, as, ceremonies: made, session, host }
 }
 
-/** The user who began, or who answers, by the session of the request that the route is for. */
+/** The user of a beginning or an answer, by the session of the request that the route is for. */
 export const presentUser = ({ ctx, as, session }: Visit): string | undefined =>
   as === 'bearer' && !session.token ? undefined : session.present(ctx)?.id
 
-// A kind without what all objects of a process inherit, after a merge has polluted their prototype
+// A kind without the properties that all objects of a process inherit, after a merge has polluted their prototype
 const withoutInherited = <K extends object>(kind: K): K => {
   const inherited = Object.keys(Object.prototype).filter((name) => !isGiven(kind, name))
   if (inherited.length === 0) return kind
@@ -87,8 +87,8 @@ const withoutInherited = <K extends object>(kind: K): K => {
 const kindsOf = new WeakMap<SessionHost, Map<string, object>>()
 
 /**
- * A kind as an application uses it. Throws a TypeError for the second of two kinds with one name: what one of them began, the
- * other one would finish, although it may be the weaker one.
+ * A kind as an application uses it. Throws a TypeError for the second of two kinds with one name: the beginning of one
+ * would be finished by the other, which may be the weaker one.
  */
 export const usedIn = <K extends { readonly name: string }>({ host }: Visit, kind: K): K => {
   const kinds = kindsOf.get(host) ?? new Map<string, object>()
@@ -155,7 +155,7 @@ const isOfPage = ({ request }: Context): boolean =>
 const isNoVisit = (ctx: Context): boolean => isSafe(ctx.method) && (ctx.method !== 'GET' || !isOfPage(ctx))
 
 /**
- * Whether another site caused a request, or no user visits a page by it. What begins must be of a page whatever its method:
+ * Whether another site caused a request, or no user visits a page by it. A beginning must be of a page with any method:
  * the user does not see where a form in a frame leads.
  */
 export const isRefused = ({ ctx, as }: Visit, role?: 'begin'): boolean =>
@@ -200,7 +200,7 @@ export const finishedHere = (visit: Visit, { bound, lifetime }: Pick<AnyKind, 'b
   }
 }
 
-// --- what is sent
+// --- bodies
 
 const MAX_BODY_LENGTH = 65_536
 
@@ -210,8 +210,8 @@ const noMembers: BodyMembers = Object.freeze(Object.create(null) as Record<strin
 
 /**
  * The members of a JSON object, or the fields of a form; without a prototype. A field that was sent twice is an array,
- * which no kind takes. Another body, or none, has no members. Throws an HTTP error 413 above 64 kB, and 400 for what is
- * no JSON and for more than 100 fields.
+ * which no kind takes. Another body, or none, has no members. Throws an HTTP error 413 above 64 kB, and 400 for a
+ * body that is no JSON and for more than 100 fields.
  */
 export const membersSent = async (ctx: Context): Promise<BodyMembers> => {
   const body = await readBody(ctx)
@@ -219,7 +219,7 @@ export const membersSent = async (ctx: Context): Promise<BodyMembers> => {
 }
 
 /**
- * A request as kinds see it. Throws what `membersSent` throws where a ceremony begins. An answer whose body cannot be read has no
+ * A request as kinds see it. Throws the errors of `membersSent` where a ceremony begins. An answer whose body cannot be read has no
  * members: it is refused like any other that is wrong.
  */
 export const incomingOf = async (ctx: Context, role: 'begin' | 'finish'): Promise<Incoming> => {
@@ -325,7 +325,7 @@ const mountPrefix = (ctx: Context): string => {
 type Posted = Pick<AnyKind, 'posted' | 'concealed'>
 
 /**
- * The address of the GET that follows what another site posted: the same path, with the fields of the kind as its query. `undefined`
+ * The address of the GET that follows a POST of another site: the same path, with the fields of the kind as its query. `undefined`
  * if they cannot be one.
  */
 export const postedAddress = async (
@@ -348,7 +348,7 @@ export const postedAddress = async (
   return sent.length > MAX_POSTED ? undefined : `${sentPath(ctx)}?${sent}`
 }
 
-/** Decrypts the concealed fields of a query. What was not encrypted here is removed. */
+/** Decrypts the concealed fields of a query. A field that was not encrypted here is removed. */
 export const revealPosted = ({ ceremonies }: Visit, { query }: Incoming, { concealed = [] }: Posted): void => {
   for (const name of concealed) {
     const value = ceremonies.reveal(POSTED, query.get(name) ?? '')

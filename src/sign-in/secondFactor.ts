@@ -265,7 +265,7 @@ export interface SecondFactorOptions {
   /** Such as `[totp({ ... }), recoveryCodes({ ... })]`. */
   readonly factors: ReadonlyArray<CodeFactor>
   /**
-   * Counts wrong codes, by user and address of the client. Default: as `passwordSignIn` counts. Whatever it is, this kind checks at
+   * Counts wrong codes, by user and address of the client. Default: as `passwordSignIn` counts. With any limiter, this kind checks at
    * most 100 wrong codes of a user in a day, from all addresses, in all processes that share the store of the sessions.
    */
   readonly limiter?: Limiter | Limiters | undefined
@@ -325,7 +325,7 @@ const CODE_TRIES = 5
 const MAX_WRONG_CODES = 100
 
 /**
- * A kind whose answer is a code of a second factor; its name has the factors, so what it begins is finished by no others.
+ * A kind whose answer is a code of a second factor; its name has the factors, so no others finish its beginnings.
  * `askSecondFactor(ctx, code, { user, proof })` begins it, and answers `{ handle }`; `finish` takes `{ handle, code }`. Five tries, wrong
  * ones are counted. Throws a TypeError for options that cannot work.
  *
@@ -383,7 +383,7 @@ export const secondFactor = (options: SecondFactorOptions): SecondFactor => {
 const codesOf = (factors: ReadonlyArray<CodeFactor>, limiter: Limiter | Limiters) => ({
   factors,
   count: counting(limiter, 'secondFactor'),
-  // whoever knows the password has as many addresses as they like
+  // a guesser who knows the password has as many addresses as they like
   ofAccount: counting(memoryLimiter(MAX_WRONG_CODES, DAY_SECONDS), 'secondFactor'),
 })
 

@@ -35,7 +35,7 @@ export interface Done<P extends ProofGiven = ProofGiven> extends Pick<Finished<P
   readonly body: Incoming['body']
 }
 
-/** Returns the user whom a proof identifies, or does what is to be done: a value, a promise, an Option, an Either or a TaskEither. */
+/** Returns the user whom a proof identifies, or acts for it: a value, a promise, an Option, an Either or a TaskEither. */
 export type FinishHook<P extends ProofGiven> = (ctx: Context, done: Done<P>) => unknown
 
 /** A hook for each intent. An answer for an intent without a hook is a 400 `unknown`, and uses nothing up. */
@@ -45,9 +45,9 @@ export type FinishHooks<P extends ProofGiven> = { readonly [I in Intent]?: Finis
 export type FinishOptions<P extends ProofGiven = ProofGiven> = SignInOptions<Done<P>>
 
 /**
- * Middleware that finishes a ceremony. It refuses what another site caused, opens the handle, uses it once, and checks the
+ * Middleware that finishes a ceremony. It refuses requests that another site caused, opens the handle, uses it once, and checks the
  * answer. Then it asks the hook, which returns the user of the application whom the proof identifies. By its intent the user
- * is signed in (`signIn`), or gets the proof (`stepUp`). For `link`, `reset` and `verify` the hook does what is to be done, and
+ * is signed in (`signIn`), or gets the proof (`stepUp`). For `link`, `reset` and `verify` the hook acts itself, and
  * any truthy value is a success. A falsy value is a 403 with the reason `noAccount`, unless the hook has written another response.
  *
  * `{ signIn, link, stepUp }` is a hook for each intent. One hook for all runs for each intent that a `begin(kind)` has, so it
@@ -116,7 +116,7 @@ const finishHandler = <Kept, Answer, P extends ProofGiven>(
 
 interface CeremonyEnding<P extends ProofGiven> {
   readonly hookOf: (intent: Intent) => FinishHook<P> | undefined
-  /** Whether it is about the user who is meant. Otherwise it is a 400 `unknown`, and uses no answer up. */
+  /** Whether it is about the right user. Otherwise it is a 400 `unknown`, and uses no answer up. */
   readonly isMeant?: (subject: string | undefined) => Promise<boolean>
   readonly options: FinishOptions<P>
   readonly signedIn?: () => unknown
@@ -198,7 +198,7 @@ const acceptUser = async <P extends ProofGiven>(
   const who = isSaid ? about : intent === 'signIn' || intent === 'stepUp' ? host.identify(user) : undefined
   const isAnother = isSaid ? !isOfUser(session.present(ctx), finished) : who !== undefined && who !== (about ?? who)
   if (isAnother) return E.left(AuthErrors.unfinished('anotherUser'))
-  // what the hook gave, if it signed the user in itself
+  // the lifetimes of the hook, if it signed the user in itself
   const given = { ...lasting, ...session.lasting }
   const grant = host.grants.size === 0 ? undefined : randomId(16)
   const further: OwnLogInOptions = { keep: options.keep ?? [], ...given, proof, before, stamp, grant }
@@ -215,7 +215,7 @@ const acceptUser = async <P extends ProofGiven>(
 // After these, the same handle may be answered again
 const retried: ReadonlySet<string> = new Set(['wrong', 'weak', 'short', 'long', 'common', 'context', 'breached'])
 
-// What a provider granted with a proof belongs to the session from now on; what it granted with a first factor, too
+// The grant of a provider belongs to the session from now on; that of a first factor, too
 const keepGrants = async (
   { grants }: SessionHost,
   holder: GrantHolder,
@@ -289,7 +289,7 @@ const isOfUser = (signIn: SignIn | undefined, { proof, subject }: Finished): boo
   proof.subject !== undefined &&
   ((proof.issuer === undefined && proof.subject === subject) || proofsIn(signIn).some((one) => isSameWay(one, proof)))
 
-// The cookie is not sent with what another site posts. It is sent with the GET that follows
+// A POST of another site comes without the cookie. The GET that follows has it
 const bounce = async (visit: Visit, kind: Pick<AnyKind, 'name' | 'posted' | 'concealed'>): Promise<void> => {
   const { ctx } = visit
   const address = await postedAddress(visit, kind)
@@ -318,13 +318,13 @@ export const signInBy = async (
   user: unknown,
   { keep, ...options }: OwnLogInOptions,
 ): Promise<BearerSignIn | undefined> => {
-  // Safe, both: `identify` of the application refuses what it cannot identify
+  // Safe, both: `identify` of the application refuses any other value
   if (as === 'bearer') return session.signing?.logIn(ctx, user as never, { ...options, as })
   await session.signing?.logIn(ctx, user as never, { keep, ...options, as: undefined })
   return undefined
 }
 
-/** Answers with the token (RFC 6749 §5.1), whatever a hook has written; without one, the session of the request was changed. */
+/** Answers with the token (RFC 6749 §5.1), also after a hook has written; without a token, the session of the request was changed. */
 export const respondToken = (ctx: Context, made: BearerSignIn | undefined): void => {
   ctx.remove('Location')
   ctx.status = made === undefined ? 204 : 200

@@ -1,6 +1,6 @@
 /**
- * The client that an application is at its provider, as `oidc` and `oauth2` share it: how it authenticates, what a browser
- * takes to the provider, and what it brings back.
+ * The client that an application is at its provider, as `oidc` and `oauth2` share it: how it authenticates, the
+ * parameters that a browser takes to the provider, and those that it brings back.
  */
 import type {
   ClientAuth,
@@ -38,7 +38,7 @@ export interface Client {
   readonly authentication?: ClientAuthentication | undefined
 }
 
-// What each method authenticates with
+// The member that each method authenticates with
 const methods: Readonly<Record<ClientAuthentication, 'secret' | 'key' | undefined>> = {
   client_secret_basic: 'secret',
   client_secret_post: 'secret',
@@ -149,7 +149,7 @@ export class Rejected extends Error {
   override readonly name = 'Refused'
 }
 
-// --- what a browser takes to a provider
+// --- the request that a browser takes to a provider
 
 /** How the application and a provider know each other. */
 export interface ProviderOptions {
@@ -160,7 +160,7 @@ export interface ProviderOptions {
    * Each provider has its own. It is the path that browsers see: with the prefixes of routers and mounted applications.
    */
   readonly callback: string
-  /** What is asked for. Default `['openid']`, which must be among them; nothing for `oauth2`. */
+  /** The scopes that are asked for. Default `['openid']`, which must be among them; none for `oauth2`. */
   readonly scope?: ReadonlyArray<string> | undefined
   /** Parameters of the provider's own, such as `{ hd: 'shop.example' }`. A user can change them, so the hook compares the claim. */
   readonly parameters?: Readonly<Record<string, string>> | undefined
@@ -196,14 +196,14 @@ export const askingChecks: Checks<Asking> = {
   acrValues: is.maybe(wordList),
 }
 
-/** What an answer is checked against. It travels in the handle. */
+/** The demands on an answer. They travel in the handle. */
 export interface ExpectedAnswer {
   /** In seconds. */
   readonly maxAge?: number | undefined
   readonly acr?: ReadonlyArray<string> | undefined
 }
 
-/** The parameters of an authorization request, and what its answer is checked against. */
+/** The parameters of an authorization request, and the demands on its answer. */
 export const authorizationQuestions = ({ prompt, loginHint, maxAge, acrValues }: Asking) => {
   const seconds = maxAge === undefined ? undefined : Math.floor(maxAge / 1000)
   const asked = { prompt, login_hint: loginHint, max_age: seconds?.toString(), acr_values: acrValues?.join(' ') }
@@ -241,7 +241,7 @@ export const providerChecks: Checks<ProviderOptions> = {
 /** So many milliseconds a sign-in may take. */
 export const SIGN_IN_MS = 15 * 60_000
 
-// --- what a browser brings back
+// --- the response that a browser brings back
 
 /** The parameters that are read. `error_description` is not among them: it could say anything. */
 export const responseFields = ['code', 'state', 'iss', 'error'] as const
@@ -251,7 +251,7 @@ export interface AuthorizationResponse {
   /** As a query. */
   readonly parameters: string
   readonly state: string
-  /** What a posted answer says of the user, as JSON. */
+  /** The member `user` of a posted answer, as JSON. */
   readonly user: string | undefined
 }
 

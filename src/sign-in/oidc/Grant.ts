@@ -36,7 +36,7 @@ export interface GrantPlace {
 export interface Grants {
   readonly store: Store
   readonly keys: () => unknown
-  /** Asks the provider for the successors of tokens. Throws `GrantEnded` for `invalid_grant`; whatever else it throws is an outage. */
+  /** Asks the provider for the successors of tokens. Throws `GrantEnded` for `invalid_grant`; any other exception is an outage. */
   readonly refresh: (tokens: Tokens, place: GrantPlace) => Promise<Tokens>
   readonly clock: typeof systemClock
   /** The refreshes of this process that are under way, by key. */
@@ -92,7 +92,7 @@ const keptIn = (self: Grants, place: GrantPlace, text: string | undefined) => {
 
 // --- keeping and ending
 
-/** Keeps what a provider granted, instead of what was kept there. Rejects in an outage. */
+/** Keeps the tokens that a provider granted, instead of those kept before. Rejects in an outage. */
 export const keepGrant = async (self: Grants, place: GrantPlace, tokens: Tokens): Promise<void> => {
   const { key, lifetime } = place
   const text = sealedText(self, place, tokens)
@@ -181,7 +181,7 @@ const locked = async (self: Grants, place: GrantPlace, before: string, mine: str
     return await succeeded(self, place, kept, await self.refresh(kept.tokens, place))
   } catch (error) {
     isOutage = !(error instanceof GrantEnded)
-    // not what another sign-in of the user has kept meanwhile
+    // not the grant that another sign-in of the user has kept meanwhile
     if (!isOutage && !(await endGrant(self, place.key, before))) return (await read(self, place)).tokens
     if (!isOutage || error instanceof UnavailableError) throw error
     throw new UnavailableError('the provider did not refresh', { cause: error })

@@ -1,5 +1,5 @@
 /**
- * What comes of asking a provider for a user: the proof in an ID token, the claims and tokens that came with it, or a
+ * The answer of a provider about a user: the proof in an ID token, the claims and tokens that came with it, or a
  * failure.
  */
 import { jsonFields } from '../../core/data.js'
@@ -90,7 +90,7 @@ export const proofIn = (
 // --- claims and tokens
 
 /**
- * What a provider answered beside the proof. The hook of `finish` can read it, and nothing keeps it: it is no member of the
+ * The answer of a provider beside the proof. The hook of `finish` can read it, and nothing keeps it: it is no member of the
  * proof, so neither a session nor a log gets it.
  */
 export interface ProviderAnswer {
@@ -101,7 +101,7 @@ export interface ProviderAnswer {
   /** The tokens, such as `access_token`. The library keeps none of them. */
   readonly tokens: TokenEndpointResponse
   /**
-   * What a posted answer says beside, which is not signed: anybody may have written it, so it identifies no user. `user` is what Apple
+   * Members of a posted answer that are not signed: anybody may have written them, so they identify no user. `user` is the object that Apple
    * sends at the first sign-in of a user, and never again; at most 2,000 characters.
    */
   readonly unsigned?: { readonly user: Readonly<Record<string, unknown>> } | undefined
@@ -142,13 +142,13 @@ export const providerAnswer = (proof: object): ProviderAnswer | undefined => {
 
 // --- failures
 
-/** A failure, and what was wrong, such as `OAUTH_JWT_TIMESTAMP_CHECK_FAILED`, for records: no value that was sent. */
+/** A failure, and its cause, such as `OAUTH_JWT_TIMESTAMP_CHECK_FAILED`, for records: no value that was sent. */
 interface ProviderFailure {
   readonly error: AuthErrors.AuthError
   readonly problem: string
 }
 
-/** What openid-client threw about an answer of a provider, as a failure that is reported. */
+/** Reports an exception of openid-client about an answer, and returns its failure. */
 export const rejected = (issuer: string, thrown: unknown, step: 'code' | 'userinfo'): Result<never> => {
   const { error, problem } = providerFailureOf(thrown, step)
   const { _tag: failure, reason } = error
@@ -159,7 +159,7 @@ export const rejected = (issuer: string, thrown: unknown, step: 'code' | 'userin
   return E.left(error)
 }
 
-/** What the beginning throws for what openid-client threw, because it cannot return a failure. */
+/** The exception of a beginning, which cannot return a failure, for an exception of openid-client. */
 export const asThrown = (thrown: unknown): unknown => {
   const { error } = providerFailureOf(thrown, 'begin')
   return error._tag === 'raised' ? error.error : new UnavailableError('the provider')
@@ -169,7 +169,7 @@ const outage = (problem: string): ProviderFailure => ({ error: AuthErrors.unavai
 
 const wrongAnswer = (problem: string): ProviderFailure => ({ error: AuthErrors.unfinished('provider'), problem })
 
-// Our own mistake, which Koa logs. It says what our client did wrong, without what the provider wrote about it
+// Our own mistake, which Koa logs: its kind, without the words of the provider
 const misconfigured = (problem: string, error = new Error(`the provider refuses this client: ${problem}`)) => ({
   error: AuthErrors.raised(error),
   problem,
@@ -182,13 +182,13 @@ const misconfigurations = /^OAUTH_(?:(?:HTTP_REQUEST|REQUEST_PROTOCOL)_FORBIDDEN
 
 const errorsOfOutage = /^(?:server_error|temporarily_unavailable|slow_down)$/
 
-// OpenID Connect Core §3.1.2.6: what a provider answers to prompt=none
+// OpenID Connect Core §3.1.2.6: answers to prompt=none
 const needsInteraction = /^(?:login|interaction|consent|account_selection)_required$/
 
-// `absent`: whoever began may begin again, without prompt=none
+// `absent`: the user may begin again, without prompt=none
 const silentlyRefused: AuthErrors.AuthError = Object.freeze({ _tag: 'absent', reason: 'provider' })
 
-// RFC 6749 §4.1.2.1, and what Apple and LinkedIn answer instead
+// RFC 6749 §4.1.2.1, and the codes of Apple and LinkedIn
 const declined = /^(?:access_denied|user_cancell?ed_(?:authorize|login))$/
 
 // An OAuth error code (RFC 6749 §5.2), without anything that was made up
@@ -200,7 +200,7 @@ const unexposed = (thrown: unknown): Error =>
     cause: thrown instanceof Error ? openidCode(thrown) : undefined,
   })
 
-// What was asked: an authorization request (`begin`), tokens for a code (`code`), or claims (`userinfo`)
+// `step`: an authorization request (`begin`), tokens for a code (`code`), or claims (`userinfo`) were asked for
 const providerFailureOf = (thrown: unknown, step: 'begin' | 'code' | 'userinfo'): ProviderFailure => {
   const { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } = openidClient()
   const cause: unknown = thrown instanceof Error ? thrown.cause : undefined
@@ -241,7 +241,7 @@ const answeredError = (error: string): ProviderFailure => {
 const claimNames =
   /"(iss|aud|azp|sub|exp|iat|nbf|nonce|auth_time|acr|alg|scope|token_type|access_token|refresh_token|id_token|expires_in)"/
 
-// What was wrong, of an error of oauth4webapi: no value that was sent
+// The claim that an error of oauth4webapi is about: no value that was sent
 const wrongClaimIn = (cause: unknown): string | undefined => {
   if (!(cause instanceof Error)) return undefined
   if (/JWS algorithm/.test(cause.message)) return `algorithm${algorithmIn(cause.cause)}`

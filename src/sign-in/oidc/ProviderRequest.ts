@@ -4,8 +4,8 @@ import { jsonFields, ownFields } from '../../core/data.js'
 import type { Json } from '../../jwt/claims.js'
 import { isInside, isSecure, Outage, problemOf, responseText, beforeAbort } from '../../jwt/fetching.js'
 
-// Bodies have at most 1 MB, no redirect is followed, and addresses can be trusted with a code or a token. Whatever cannot be
-// an answer is an `Outage`, so what openid-client throws afterwards is about an answer
+// Bodies have at most 1 MB, no redirect is followed, and addresses can be trusted with a code or a token. Anything that
+// is no answer is an `Outage`, so a later exception of openid-client is about an answer
 
 interface Received {
   readonly status: number
@@ -26,7 +26,7 @@ const providerResponse = ({ status, headers, text }: Received): Response => {
 export const jsonResponse = (json: object, status = 200): Response =>
   new Response(JSON.stringify(json), { status, headers: { 'Content-Type': 'application/json' } })
 
-/** Whether an answer has a member: of an error, whatever else is in it, and whatever its status. */
+/** Whether an answer has a member, such as that of an error, with any status. */
 const isGivenMember = (member: unknown): boolean => ![undefined, null, false, ''].some((none) => none === member)
 
 /** An error of the token endpoint as RFC 6749 §5.2 demands. One that is no string has no code that is known. */
@@ -60,7 +60,7 @@ type Trusts = (url: string) => boolean
 // Scopes as an array
 const scopeText = (value: unknown): unknown => (Array.isArray(value) ? value.join(' ') : value)
 
-// An answer with tokens as RFC 6749 §5.1 demands it, of what providers answer: no `token_type`, an array of scopes, `null` or an empty
+// An answer with tokens as RFC 6749 §5.1 demands it, from the answers of providers: no `token_type`, an array of scopes, `null` or an empty
 // string for a missing member, and a lifetime that cannot be believed. Then the tokens are good all the same, and end when the resource refuses them.
 const withTokens = ({ expires_in: lasts, token_type: type, scope, ...rest }: Json): Response => {
   const isGood = typeof lasts !== 'object' && Number(lasts) >= 0 && Number.isFinite(Number(lasts))
@@ -98,7 +98,7 @@ export const askedFor =
     return withTokens(json)
   }
 
-/** Asks a provider without OpenID Connect for openid-client, and turns what such providers answer into what RFC 6749 §5 demands. */
+/** Asks a provider without OpenID Connect for openid-client, and turns the answers of such providers into those of RFC 6749 §5. */
 export const plainly: CustomFetch = async (...asked) => {
   const answered = await receivedFrom(asked, isInside)
   const { status } = answered

@@ -1,5 +1,5 @@
 /**
- * An OpenID provider: who it is (`issuer`), where it is reached, its metadata and keys, and openid-client set up for it. Nothing is
+ * An OpenID provider: its identity (`issuer`), its addresses, its metadata and keys, and openid-client set up for it. Nothing is
  * asked before it is used.
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -29,7 +29,7 @@ export interface ProviderPlace {
   readonly metadata?: ProviderMetadata | undefined
 }
 
-/** What a discovery document says (OpenID Connect Discovery 1.0 §3). `issuer` may be left out; `jwks_uri` for ID tokens by HS256 alone. */
+/** The members of a discovery document (OpenID Connect Discovery 1.0 §3). `issuer` may be left out; `jwks_uri` for ID tokens by HS256 alone. */
 export interface ProviderMetadata {
   readonly authorization_endpoint: string
   readonly token_endpoint: string
@@ -205,7 +205,7 @@ const metadataOf = async ({ issuer, discovery, metadata: given, trusts }: Remote
     const other = isSecure(metadata['issuer']) ? JSON.stringify(metadata['issuer'].slice(0, 200)) : 'none'
     throw new Outage(`names another issuer in its discovery document: ${other}`, true)
   }
-  // Safe: openid-client checks what it reads of it
+  // Safe: openid-client checks the members that it reads
   const found = { ...metadata, issuer: named } as ServerMetadata
   // the response would name an issuer that is not known before the tenant is
   return isOfTenants(named) ? { ...found, authorization_response_iss_parameter_supported: false } : found

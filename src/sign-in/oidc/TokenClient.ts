@@ -13,11 +13,11 @@ export interface TokenClient {
   readonly issuer: string
   /** openid-client, set up for the provider. A Left is an outage. */
   readonly configured: () => Promise<Result<Configuration>>
-  /** What sign-ins ask for. An upstream adds what its calls need. */
+  /** The scopes that sign-ins ask for. An upstream adds those of its calls. */
   readonly scopes: Set<string>
 }
 
-/** The clients of what `oidc` and `oauth2` made. */
+/** The clients of the kinds of `oidc` and `oauth2`. */
 export const tokenClients = new WeakMap<object, TokenClient>()
 
 /** The client of a kind. Throws a TypeError for a kind that `oidc` and `oauth2` did not make. */
@@ -38,7 +38,7 @@ export const grantedTokens = (answer: TokenEndpointResponse & Partial<TokenEndpo
 }
 
 /**
- * Asks the token endpoint. Throws `GrantEnded` for `invalid_grant` alone. Whatever else goes wrong is an outage: the grant may be good
+ * Asks the token endpoint. Throws `GrantEnded` for `invalid_grant` alone. Any other failure is an outage: the grant may be good
  * (RFC 6749 §5.2). No message has anything that was sent or received.
  */
 export const askedForTokens = async (

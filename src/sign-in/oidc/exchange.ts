@@ -22,7 +22,7 @@ import { UpstreamGone } from './upstream.js'
 
 /** At which token endpoint tokens are exchanged, and for which service. */
 export interface ExchangeOptions {
-  /** What `oidc(...)` or `oauth2(...)` returned. Left out: `tokenEndpoint` and `client`. */
+  /** The value of `oidc(...)` or `oauth2(...)`. Left out: `tokenEndpoint` and `client`. */
   readonly provider?: OidcKind | OAuth2Kind | undefined
   /** The URL of the token endpoint. */
   readonly tokenEndpoint?: string | undefined

@@ -1,6 +1,6 @@
 /**
  * `oauth2`: signing in with a provider that speaks OAuth 2.0 without OpenID Connect, such as GitHub, as a kind of
- * ceremony. The access token says nothing about the user, so a hook asks the provider who it is.
+ * ceremony. The access token says nothing about the user, so a hook asks the provider for its id.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Configuration, TokenEndpointResponse } from 'openid-client' with { 'resolution-mode': 'import' }
@@ -37,8 +37,8 @@ export interface OAuth2Options extends ProviderOptions {
   /** The identifier that the provider sends as `iss` (RFC 9207). If it is given, it must come. */
   readonly issuer?: string | undefined
   /**
-   * Asks the provider who the user is. It returns an id that never changes and is never given to another user: a
-   * number, not a name and not an e-mail address. What it throws is a 500, but an `UnavailableError` or a network
+   * Asks the provider for the user. It returns an id that never changes and is never given to another user: a
+   * number, not a name and not an e-mail address. An exception is a 500, but an `UnavailableError` or a network
    * problem of `fetch` is a 503.
    */
   readonly subject: (tokens: TokenEndpointResponse, signal: AbortSignal) => SubjectAnswer | Promise<SubjectAnswer>
@@ -185,7 +185,7 @@ const checkIssuer = (url: URL, authority: string): void => {
   url.searchParams.delete('iss')
 }
 
-// What `String(...)` makes of an answer without an id
+// The results of `String(...)` for an answer without an id
 const missing: ReadonlySet<string> = new Set(['undefined', 'null', 'NaN', '[object Object]'])
 
 const askSubject = async ({ given, timeout }: OAuth2, tokens: TokenEndpointResponse): Promise<string> => {

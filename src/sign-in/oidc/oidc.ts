@@ -1,4 +1,4 @@
-/** `oidc`: signing in with an OpenID provider, as a kind of ceremony. openid-client checks what the protocol demands. */
+/** `oidc`: signing in with an OpenID provider, as a kind of ceremony. openid-client checks the demands of the protocol. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Configuration } from 'openid-client' with { 'resolution-mode': 'import' }
 import * as is from '../../core/checks.js'
@@ -37,7 +37,7 @@ export interface OidcOptions extends Asking, ProviderOptions, ProviderPlace {
   /** Whether authorization requests are pushed (RFC 9126). Default: as the provider's metadata demand. */
   readonly pushed?: boolean | undefined
   /**
-   * The only algorithm of ID tokens. Default: what the provider's metadata name, but none by a secret. `HS256` is by the client's secret,
+   * The only algorithm of ID tokens. Default: those in the provider's metadata, but none by a secret. `HS256` is by the client's secret,
    * of at least 32 bytes (OpenID Connect Core §10.1).
    */
   readonly idTokenAlgorithm?: IdTokenAlgorithm | undefined
@@ -72,7 +72,7 @@ const checks: Checks<OidcOptions> = {
 
 const CLOCK_TOLERANCE = 30_000
 
-/** What `oidc`, `rpLogout` and `backChannelLogout` need of a provider. */
+/** A provider, for `oidc`, `rpLogout` and `backChannelLogout`. */
 export type RelyingParty = ReturnType<typeof partyFrom>
 
 const parties = new WeakMap<object, RelyingParty>()

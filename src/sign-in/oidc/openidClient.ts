@@ -8,13 +8,13 @@ const loading: Promise<Module | undefined> = import('openid-client')
   .catch(() => undefined)
   .then((found) => (loaded = found))
 
-/** It, for what runs after {@link openidClientLoaded}. */
+/** The module, after {@link openidClientLoaded}. */
 export const openidClient = (): Module => {
   if (loaded === undefined) throw new Error('openid-client is not loaded')
   return loaded
 }
 
-/** Resolves to it when it is loaded. */
+/** Resolves to the module when it is loaded. */
 export const openidClientLoaded = async (): Promise<Module> => {
   await loading
   return openidClient()

@@ -103,7 +103,7 @@ export const rpLogout = (kind: OidcKind, options: RpLogoutOptions): Middleware =
 
 /**
  * Middleware of the page to which the provider leads back. It uses `state` once, and redirects (303) to where the sign-out
- * began to lead, or else to `/`. It ends no session, whatever it gets.
+ * began to lead, or else to `/`. It never ends a session.
  */
 export const afterRpLogout = (kind: OidcKind, options: RpLogoutOptions): Middleware => {
   const arrived = new WeakSet<Context>()
@@ -203,7 +203,7 @@ const endSessions = async (
   else if (!isNamed && user !== undefined) await signing.logOutEverywhere(user)
 }
 
-/** What a good token says (§2.4, §2.6): a session of the provider is over. There is a `subject`, a `sid`, or both. */
+/** The claims of a good token (§2.4, §2.6): a session of the provider is over. There is a `subject`, a `sid`, or both. */
 interface LogoutToken {
   readonly issuer: string
   readonly subject: string | undefined
@@ -238,7 +238,7 @@ const logoutTokenIn = async (
   const { alg, kid } = header
   // before the signature: the token of another issuer or client costs no work
   const isRead = isGoodLogout(claims, { issuer, clientId: client.id }, times, Date.now() / 1000)
-  // what a provider sent may be of any type
+  // the metadata may have any type
   if (!isRead || !Array.isArray(supported) || !supported.some((one) => one === alg)) return wrongLogout
   const keys = await provider.keysWith(typeof kid === 'string' ? kid : undefined)
   if (E.isLeft(keys)) return keys

@@ -1,6 +1,6 @@
 /**
- * Calls upstream: the tokens that a provider gave at a sign-in are kept, refreshed, and sent to one resource server. What is kept and how
- * a refresh happens once is in `Grant.ts`.
+ * Calls upstream: the tokens that a provider gave at a sign-in are kept, refreshed, and sent to one resource server. `Grant.ts` keeps them,
+ * and refreshes once.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type Koa from 'koa'
@@ -62,7 +62,7 @@ export class UpstreamGone extends Error implements Gone {
 
 /** Where the tokens of a provider are sent, and whose they are. */
 export interface UpstreamOptions {
-  /** What `oidc(...)` or `oauth2(...)` returned. */
+  /** The value of `oidc(...)` or `oauth2(...)`. */
   readonly provider: OidcKind | OAuth2Kind
   /** The URL of the resource server. A token is sent there, and nowhere else. */
   readonly resource: string
@@ -72,7 +72,7 @@ export interface UpstreamOptions {
   readonly per?: 'session' | 'user' | undefined
   /**
    * Whether tokens are revoked at the provider (RFC 7009) when their session ends. Nothing waits for it. Default `false`, because some
-   * providers, such as Google, then end what they granted to the user's other sessions, too.
+   * providers, such as Google, then end the grants of the user's other sessions, too.
    */
   readonly revoke?: boolean | undefined
   /** Answers a request whose grant has ended, where the handler does not: `begin(provider)(ctx, next)` begins again. */
@@ -248,7 +248,7 @@ interface Calls {
 
 type AskForTokens = (grants: Grants, place: GrantPlace) => Promise<Tokens>
 
-// Asks for the tokens of the user of a request, and publishes a record of what came of it
+// Asks for the tokens of the user of a request, and publishes a record of the result
 const askForToken = async (self: Calls, where: string, given: WithRequest, ask: AskForTokens): Promise<string> => {
   const ctx = contextOf(where, given)
   const session = requestSessionOf(ctx)
@@ -287,7 +287,7 @@ const addressAt = (resource: string, given: unknown): URL => {
   const base = new URL(resource)
   const below = base.pathname.replace(/\/$/, '')
   const text = String(given)
-  // what begins with two slashes, or with a backslash, could be meant for another host
+  // an address that begins with two slashes, or with a backslash, could be meant for another host
   const isPath = /^\/(?![/\\])/.test(text)
   if (!isPath && !URL.canParse(text)) {
     throw new TypeError(`${FETCH}: the address must be a path that begins with /, or a URL`)
@@ -300,7 +300,7 @@ const addressAt = (resource: string, given: unknown): URL => {
   )
 }
 
-// What is read while it is sent cannot be sent again
+// A body that is read while it is sent cannot be sent again
 const canBeSentAgain = ({ body }: RequestInit): boolean =>
   typeof body !== 'object' || body === null || !(Symbol.asyncIterator in body)
 

@@ -19,7 +19,7 @@ export interface PasskeyUse {
   readonly backedUp: boolean
 }
 
-/** What is stored about a passkey. All times are whole milliseconds since 1970. */
+/** The record of a passkey. All times are whole milliseconds since 1970. */
 export interface PasskeyRecord extends PasskeyUse {
   /** The id of the credential, in base64url. */
   readonly id: string

@@ -1,11 +1,11 @@
 /**
- * A relying party of WebAuthn: who a passkey is for, on which origins it is used, and what an answer of a browser must be.
+ * A relying party of WebAuthn: its id, its origins, and its checks of the answers of browsers.
  *
  * The JSON of an answer is decoded here, once. Only members that are checked are copied, as far as they are own properties.
  * Everything has a maximum length, because reading CBOR takes time and stack.
  *
  * `@simplewebauthn/server` checks the type, the challenge, the origin, the hash of the RP id, the flags, the counter and the
- * signature. What it leaves to its caller is checked here: frames of other origins, keys that are weak or no keys, the id of the
+ * signature. The rest is checked here: frames of other origins, keys that are weak or no keys, the id of the
  * response, the user handle, and a signature that is wrong, for which it does not throw.
  */
 import { createPublicKey, type AsymmetricKeyDetails, type JsonWebKey } from 'node:crypto'
@@ -16,7 +16,7 @@ import { isRecord } from '../../core/checks.js'
 import { bare } from '../../core/options.js'
 import { isNextCounter, type PasskeyRecord, type PasskeyUse } from './PasskeyRecord.js'
 
-// --- what a browser sends
+// --- the answers of browsers
 
 interface CredentialAnswer {
   /** The id of the credential, in base64url. */
@@ -53,7 +53,7 @@ const validBase64url = (object: object, name: keyof typeof limits): string | und
   return isShort && /^[\w-]+$/.test(value) ? value : undefined
 }
 
-// What the browser adds to the challenge before the authenticator signs (WebAuthn §5.8.1). `topOrigin` is that of the page around a frame
+// The members that the browser adds to the challenge before the authenticator signs (WebAuthn §5.8.1). `topOrigin` is that of the page around a frame
 const clientDataIn = (json: string) => {
   const { challenge, crossOrigin = false, topOrigin } = jsonFields(Buffer.from(json, 'base64url').toString()) ?? {}
   if (typeof challenge !== 'string' || typeof crossOrigin !== 'boolean') return undefined
@@ -74,7 +74,7 @@ const credentialAnswerIn = <Name extends keyof typeof limits>(u: unknown, ...nam
   return client && { response, read: { id, client, ...strings } }
 }
 
-// Hints of the browser: what is not one is left out
+// Hints of the browser: other values are left out
 const transportsIn = (response: object): ReadonlyArray<string> => {
   const given = ownField(response, 'transports')
   const hints = Array.isArray(given) ? given.slice(0, 16) : []
@@ -90,7 +90,7 @@ export const registrationIn = (u: unknown): Registration | undefined => {
 export const assertionIn = (u: unknown): Assertion | undefined =>
   credentialAnswerIn(u, 'authenticatorData', 'signature', 'userHandle')?.read
 
-// --- what it must be
+// --- checks
 
 interface PasskeyParty {
   readonly id: string
@@ -113,7 +113,7 @@ interface NewPasskey extends UsedPasskey {
   readonly aaguid: string
 }
 
-/** What an assertion is: good, refused, or of a counter that did not grow, which a copy of the authenticator would cause. */
+/** The result for an assertion: good, refused, or of a counter that did not grow, which a copy of the authenticator would cause. */
 type Checked =
   | { readonly _tag: 'Used'; readonly used: UsedPasskey }
   | { readonly _tag: 'Refused' }
@@ -128,7 +128,7 @@ const unlessRejected = async <A>(check: () => Promise<A | undefined>): Promise<A
   }
 }
 
-// A page in a frame of another origin can be covered, so that a user confirms what they do not see (WebAuthn §13.4.2)
+// A page in a frame of another origin can be covered, so that a user confirms something unseen (WebAuthn §13.4.2)
 const isFramedWell = (party: PasskeyParty, { client }: Registration | Assertion): boolean =>
   client.crossOrigin
     ? client.topOrigin !== undefined && party.topOrigins.includes(client.topOrigin)
@@ -165,7 +165,7 @@ const isGoodKey = (cose: Uint8Array<ArrayBuffer>): boolean => {
   return jwk.kty !== 'RSA' || isStrong(asymmetricKeyDetails)
 }
 
-// What the library is asked about both answers
+// The options of the library for both answers
 const expectations = <R>(party: PasskeyParty, challenge: string, id: string, response: R, conditional = false) => ({
   response: { id, rawId: id, type: 'public-key' as const, clientExtensionResults: {}, response },
   expectedChallenge: challenge,

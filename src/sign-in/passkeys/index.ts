@@ -1,7 +1,7 @@
 /**
  * koa-with-auth/sign-in/passkeys: signing in with passkeys (WebAuthn). It needs `@simplewebauthn/server`.
  *
- * Reading guide: `passkeys.ts` makes the kinds of ceremonies. `PasskeyRecord.ts` has what is stored.
+ * Reading guide: `passkeys.ts` makes the kinds of ceremonies. `PasskeyRecord.ts` stores them.
  */
 
 export type { PasskeyRecord, PasskeyUse } from './PasskeyRecord.js'

@@ -1,4 +1,4 @@
-/** The options of `passkeys`, and what its routes read and answer, for OpenAPI documents. */
+/** The options of `passkeys`, and the bodies of its routes, for OpenAPI documents. */
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { deepFreeze } from '../../core/data.js'
 import * as is from '../../core/checks.js'
@@ -15,7 +15,7 @@ export interface NamedUser {
 /** How an application uses passkeys. All times are in milliseconds. */
 export interface PasskeysOptions<U> {
   /**
-   * Who the passkeys are for: `id` is a domain, such as `shop.example`, and `name` is shown to the user. Passkeys work on this domain
+   * The relying party of the passkeys: `id` is a domain, such as `shop.example`, and `name` is shown to the user. Passkeys work on this domain
    * and its subdomains, as far as `origins` lists them. An id cannot be changed later: the passkeys belong to it. Applications with
    * several domains call `passkeys` once for each id.
    */
@@ -58,7 +58,7 @@ const isDomain = (u: unknown): u is string =>
   (isLocal(u) || u.includes('.'))
 
 const relyingParty: Check = (where, value) => {
-  // Safe: checkOptions refuses what is no object
+  // Safe: checkOptions refuses any other value
   checkOptions(where, value as PasskeysOptions<never>['rp'], { id: domain, name: is.nonEmpty })
 }
 
@@ -99,7 +99,7 @@ const isDomainOf = (id: string, origin: string): boolean => {
   return protocol.startsWith('http') && (hostname === id || hostname.endsWith(`.${id}`))
 }
 
-/** Checks the options, and adds the defaults. Throws a TypeError for what cannot work. */
+/** Checks the options, and adds the defaults. Throws a TypeError for options that cannot work. */
 export const checkPasskeysOptions = <U>(options: PasskeysOptions<U>) => {
   const given = checkOptions('passkeys', options, checks)
   const { rp, store, nameOf, userVerification = 'required', lifetime = 300_000, timeout = 2000 } = given
@@ -119,7 +119,7 @@ export const checkPasskeysOptions = <U>(options: PasskeysOptions<U>) => {
   }
 }
 
-// --- what the routes read and answer: parts of Operation Objects for `operation({ ... })`
+// --- the bodies of the routes: parts of Operation Objects for `operation({ ... })`
 
 type BodySchema = OpenAPIV3_1.SchemaObject
 type DescribedRoute = Pick<OpenAPIV3_1.OperationObject, 'requestBody' | 'responses'>

@@ -2,7 +2,7 @@
  * Passkeys as kinds of ceremonies: one registers, one signs in, one steps up. None takes the answer of another.
  *
  * The challenge is the handle of the ceremony. So a begin stores nothing, a challenge is good once, and any number of pages can wait
- * for a passkey. `RelyingParty.ts` says what an answer must be. This file asks the store, and compares the users.
+ * for a passkey. `RelyingParty.ts` checks answers. This file asks the store, and compares the users.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Middleware } from 'koa'
@@ -49,8 +49,8 @@ interface Registering {
 }
 
 /**
- * What a page tells the password manager of its user, by the names of the methods of `PublicKeyCredential` (WebAuthn Level 3 §5.1.10):
- * which passkeys the user still has, and what the user is called. Empty for a user without passkeys.
+ * The news of a page for the password manager of its user, by the names of the methods of `PublicKeyCredential` (WebAuthn Level 3 §5.1.10):
+ * which passkeys the user still has, and the name of the user. Empty for a user without passkeys.
  */
 export interface PasskeySignals {
   readonly signalAllAcceptedCredentials?: {
@@ -66,15 +66,15 @@ export interface PasskeySignals {
   }
 }
 
-/** The ceremonies of one RP id. The value itself signs in, or proves what `begin(passkey, { intent: 'stepUp' })` began. */
+/** The ceremonies of one RP id. The value itself signs in, or steps up after `begin(passkey, { intent: 'stepUp' })`. */
 export interface Passkeys extends PasskeyKind {
   /** Registers. Ask for a fresh proof where it begins. */
   readonly register: PasskeyRegistration
-  /** Proves the user who is signed in; no other route finishes what it began. */
+  /** Proves the user who is signed in; no other route finishes its ceremonies. */
   readonly stepUp: PasskeyKind
   /**
    * The signals for the user who is signed in, as JSON for a page: after a passkey was removed or a name was changed, it calls
-   * `PublicKeyCredential[name]?.(data)` for each. `ctx.request.auth` is what `nameOf` gets. Rejects with `SignInRefused` for an anonymous
+   * `PublicKeyCredential[name]?.(data)` for each. `nameOf` gets `ctx.request.auth`. Rejects with `SignInRefused` for an anonymous
    * caller (401), and with an `UnavailableError` in an outage of the store.
    */
   readonly signals: (ctx: WithRequest) => Promise<PasskeySignals>
@@ -231,7 +231,7 @@ export const passkeys = <U = NamedUser>(options: PasskeysOptions<U>): Passkeys =
     list: (user: string) => listPasskeys(setting, user),
     remove: async (id: string, user: string) => typeof id === 'string' && inStore.remove(id, user),
   }
-  // Safe: what is missing is added. It is the same value, because two kinds of one name would be refused
+  // Safe: the missing member is added. It is the same value, because two kinds of one name would be refused
   const passkey = made as unknown as Passkeys
   return Object.assign(passkey, { signIn: passkey })
 }
@@ -250,13 +250,13 @@ const relatedOrigins =
   async (ctx, next) => {
     const isAsked = ctx.path === '/.well-known/webauthn' && (ctx.method === 'GET' || ctx.method === 'HEAD')
     if (!isAsked || ctx.hostname !== rpId) await next()
-    // what another one has written counts
+    // the answer of other middleware counts
     if (!isAsked || ctx.status !== 404 || ctx.body !== undefined) return
     ctx.type = 'application/json'
     ctx.body = JSON.stringify({ origins })
   }
 
-// --- what browsers get (WebAuthn §5.1.8, §5.1.9)
+// --- options for browsers (WebAuthn §5.1.8, §5.1.9)
 
 // `PublicKeyCredentialCreationOptionsJSON`
 const creationOptions = (
