@@ -14,6 +14,7 @@ import {
 import { oidc, type OidcKind } from 'koa-with-auth/sign-in/oidc'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
+import { deviceSite } from '../support/sites/deviceSite.js'
 import { newBrowser, providerSite, shopAt, type ProviderSite, type SiteOptions } from '../support/sites/providerSite.js'
 import { seconds } from '../support/servers/identityProvider.js'
 import { navigation, type UserAgent } from '../support/servers/userAgent.js'
@@ -162,4 +163,21 @@ describe('C-12 hooks that cannot work', () => {
     expect(make).toThrow(TypeError)
     expect(make).toThrow(message)
   })
+})
+
+it('a step-up that a token carries is of the user of the token, and never of a cookie', async () => {
+  const mail = emailSignIn({ path: '/step/link', name: 'step', send: () => {} })
+  const { ask, cookieIn, signIn } = await deviceSite({}, undefined, undefined, (router, { sessionAuth: signedIn }) => {
+    router.post('/device/step', withAuth(signedIn()), begin(mail, { intent: 'stepUp', as: 'bearer' }))
+    router.post('/step', withAuth(signedIn()), begin(mail, { intent: 'stepUp' }))
+  })
+  const cookie = { Cookie: cookieIn(await ask('/cookie', {}, {})) }
+  const token = { Authorization: `Bearer ${await signIn()}` }
+  const sent = { address: 'anna@shop.example' }
+  const statuses = [
+    await ask('/step', cookie, sent),
+    await ask('/device/step', cookie, sent),
+    await ask('/device/step', token, sent),
+  ]
+  expect(statuses.map(({ status }) => status)).toEqual([200, 401, 200])
 })
