@@ -332,6 +332,7 @@ describe('an authorization response', () => {
     ['temporarily_unavailable', 503, undefined],
   ])('with the error %s is %i %s, and shows nothing of what was sent', async (error, status, reason) => {
     const { provider, site } = await start()
+    const records = answersReported()
     const { page } = await tried(site, (url) => {
       url.searchParams.delete('code')
       url.searchParams.set('error', error)
@@ -340,6 +341,9 @@ describe('an authorization response', () => {
     expect(reasonOf(page)).toEqual([status, reason])
     expect(page.body).not.toMatch(/stranger|<script>/)
     expect([provider.asked('/token'), site.done, site.errors]).toEqual([0, [], []])
+    // a sign-in that needs the user may begin again
+    const failure = status === 503 ? 'unavailable' : error.endsWith('_required') ? 'absent' : 'invalid'
+    expect(records).toMatchObject([{ event: 'refused', failure }])
   })
 
   // O-03
