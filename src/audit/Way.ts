@@ -202,21 +202,20 @@ export interface NamedDecider {
 
 export const namedIn = (description: Description): ReadonlyArray<NamedDecider> => {
   const { functions = [] } = description
+  const isObject = description._tag === 'Scoped' && description.object !== undefined
+  const fix = isObject
+    ? 'give the objects different names'
+    : "give the functions different names: authorize(f, { name }), or named('a name', f)"
   return [
     ...(description._tag === 'Leaf' ? kindIn(description) : children(description).flatMap(namedIn)),
     ...scopesReaderIn(description),
-    ...functions.map(([words, f]) => ({
+    ...functions.map(([words, by]) => ({
       words: description._tag === 'Leaf' && words === description.decidedBy ? `custom ${words}` : words,
-      by: f,
-      fix: fixFor(description),
+      by,
+      fix,
     })),
   ]
 }
-
-const fixFor = (description: Description): string =>
-  description._tag === 'Scoped' && description.object !== undefined
-    ? 'give the objects different names'
-    : "give the functions different names: authorize(f, { name }), or named('a name', f)"
 
 // A plain function is among the functions
 const kindIn = (leaf: Leaf): ReadonlyArray<NamedDecider> => {

@@ -13,6 +13,7 @@
  * Values stay escaped, as in the file, so reading a line and writing it again changes nothing.
  */
 import * as E from 'fp-ts/lib/Either.js'
+import { unlessThrown } from '../core/data.js'
 import { escaped, isVisible, visible, type Audit, type AuditedOperation, type Protection } from './Audit.js'
 import { publicAccess, type AccessPath, type Demanded } from './Way.js'
 
@@ -213,7 +214,7 @@ export const policyText = (lines: ReadonlyArray<PolicyLine>): string =>
   [FIRST, explanation, ...lines.map(lineText), ''].join('\n')
 
 export const readPolicy = (bytes: Uint8Array): E.Either<string, ReadonlyArray<PlacedLine>> => {
-  const text = decodeUtf8(bytes)
+  const text = unlessThrown(() => new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   if (text === undefined) return E.left('is not UTF-8')
   const [first, ...rest] = text.split(/\r?\n/)
   if (first !== FIRST) return E.left(`line 1: a policy file begins with "${FIRST}"`)
@@ -226,12 +227,4 @@ export const readPolicy = (bytes: Uint8Array): E.Either<string, ReadonlyArray<Pl
     lines.push({ ...read, lineNumber })
   }
   return E.right(lines)
-}
-
-const decodeUtf8 = (bytes: Uint8Array): string | undefined => {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    return undefined
-  }
 }

@@ -36,27 +36,20 @@ export const isOfSeal = (f: Function): boolean => sealedMark in f
 // guard (D-R8).
 // A narrower path before a wider one is not a shadow: `/users/me` has its own line in the audit, and takes from
 // `/users/:id` only what it answers itself.
-interface Shadowing extends Pick<Shadow, 'extent' | 'example'> {
-  readonly route: Route
-}
+type Shadowing = Pick<Shadow, 'extent' | 'example'> & { readonly route: Route }
 
 /** Whether the first of two layers that match a request runs before the second, or instead of it. */
 export type RunsFirst = (first: PathLayer, second: PathLayer) => boolean
 
-export const orderOf = ({ opts }: AnyRouter): RunsFirst => {
-  switch (opts.exclusive) {
-    case undefined:
-    case false:
-      return (first, second) => first.index < second.index
-    // only the layer with the fewest captures
-    case 'specificity':
-      return (first, second) => {
-        const difference = first.layer.paramNames.length - second.layer.paramNames.length
-        return difference < 0 || (difference === 0 && first.index < second.index)
-      }
-    // only the last layer
-    default:
-      return (first, second) => first.index > second.index
+export const orderOf = ({ opts: { exclusive = false } }: AnyRouter): RunsFirst => {
+  const inOrder: RunsFirst = (first, second) => first.index < second.index
+  if (exclusive === false) return inOrder
+  // only the last layer
+  if (exclusive !== 'specificity') return (first, second) => inOrder(second, first)
+  // only the layer with the fewest captures
+  return (first, second) => {
+    const difference = first.layer.paramNames.length - second.layer.paramNames.length
+    return difference < 0 || (difference === 0 && inOrder(first, second))
   }
 }
 

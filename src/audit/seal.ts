@@ -120,19 +120,6 @@ const listing = (
     : [`'${entry}' is listed in public, but it is guarded (${first.protection}): take it off the list`]
 }
 
-// A router does not know the settings above it, nor the routers before it: what can only come from those is no difference, if the file
-// is the weaker one
-const policyFindings = (
-  isWhole: boolean,
-  lines: ReadonlyArray<PolicyLine>,
-  audit: Audit,
-): ReadonlyArray<Difference> => {
-  const own = linesOf(audit)
-  return isWhole
-    ? differencesOf(lines, own)
-    : differencesOf(linesOfRouter(lines, own), own).filter((one) => one.is !== undefined && !isOfTheApplication(one))
-}
-
 const linesIn = (caller: string, file: string | URL): ReadonlyArray<PolicyLine> => {
   const read = pipe(
     E.tryCatch(
@@ -349,6 +336,12 @@ export const seal = <R extends AnyRouter | AnyApplication>(router: R, options: S
   }
   const { reading, audit, routers, deciders } = auditedBy('seal', router)
   const lines = lock === undefined ? [] : linesIn(withLock, lock)
+  const own = linesOf(audit)
+  // A router does not know the settings above it, nor the routers before it: what can only come from those is no difference, if the
+  // file is the weaker one
+  const differing = isWhole
+    ? differencesOf(lines, own)
+    : differencesOf(linesOfRouter(lines, own), own).filter((one) => one.is !== undefined && !isOfTheApplication(one))
   const found = sealable(reading, audit)
   const findings = [
     ...reading.routes.flatMap((route) => misuse(route) ?? []),
@@ -360,8 +353,8 @@ export const seal = <R extends AnyRouter | AnyApplication>(router: R, options: S
           // no policy file can allow these
           ...sentencesOf(found, 'undecided-operation', 'answered-first'),
           ...sameWordsIn(deciders).map(findingSentence),
-          ...uncomparedIn(linesOf(audit)),
-          ...policyFindings(isWhole, lines, audit).map(({ text }) => `${text} (${String(lock)})`),
+          ...uncomparedIn(own),
+          ...differing.map(({ text }) => `${text} (${String(lock)})`),
         ]),
   ]
   if (findings.length > 0) {

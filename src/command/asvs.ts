@@ -122,33 +122,18 @@ const requirementLines = `
 10.5.5 | 2 | option | logout tokens are of the right type | \`backChannelLogout\` | sign-in/oidc-out.http.spec.ts
 `
 // V10.4, V10.6 and V10.7 are about authorization servers: their levels, in their order
-const servers: ReadonlyArray<readonly [section: string, levels: string]> = [
-  ['10.4', '1111122222233333'],
-  ['10.6', '22'],
-  ['10.7', '222'],
-]
+const serverLines = Object.entries({ '10.4': '1111122222233333', '10.6': '22', '10.7': '222' }).flatMap(
+  ([section, levels]) =>
+    [...levels].map((level, at) => `${section}.${at + 1} | ${level} | other | a rule for authorization servers | |`),
+)
 
-export const requirements: ReadonlyArray<AsvsRequirement> = [
-  ...requirementLines
-    .trim()
-    .split('\n')
-    .map((line) => {
-      const [id = '', level, standing, text = '', where = '', spec = ''] = line.split('|').map((part) => part.trim())
-      // Safe: the lines above
-      return { id, level: Number(level) as 1 | 2 | 3, standing: standing as Standing, text, where, spec }
-    }),
-  ...servers.flatMap(([section, levels]) =>
-    [...levels].map((level, at) => ({
-      id: `${section}.${at + 1}`,
-      // Safe: the levels above
-      level: Number(level) as 1 | 2 | 3,
-      standing: 'other' as const,
-      text: 'a rule for authorization servers',
-      where: '',
-      spec: '',
-    })),
-  ),
-].toSorted((one, other) => one.id.localeCompare(other.id, 'en', { numeric: true }))
+export const requirements: ReadonlyArray<AsvsRequirement> = [...requirementLines.trim().split('\n'), ...serverLines]
+  .map((line) => {
+    const [id = '', level, standing, text = '', where = '', spec = ''] = line.split('|').map((part) => part.trim())
+    // Safe: the lines above
+    return { id, level: Number(level) as 1 | 2 | 3, standing: standing as Standing, text, where, spec }
+  })
+  .toSorted((one, other) => one.id.localeCompare(other.id, 'en', { numeric: true }))
 
 const howTo: Readonly<Record<Standing, string>> = {
   default: 'show that the application uses',

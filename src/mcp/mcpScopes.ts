@@ -68,8 +68,8 @@ const demandingScopes = (scopes: McpScopes, member: Authenticator<unknown>): Hal
   const failed = (error: AuthError) => E.left(withChallenges(member.description, error))
   return {
     description,
-    decide: (attempt) => {
-      return andThen(authenticate(attempt), (result) => {
+    decide: (attempt) =>
+      andThen(authenticate(attempt), (result) => {
         if (E.isLeft(result)) return result
         const needed = scopesNeeded(scopes, attempt.request)
         if (needed === 'unreadable')
@@ -82,8 +82,7 @@ const demandingScopes = (scopes: McpScopes, member: Authenticator<unknown>): Hal
         )
         const missing = needed.filter((scope) => !granted.has(scope))
         return missing.length === 0 ? result : failed(insufficient(missing))
-      })
-    },
+      }),
   }
 }
 

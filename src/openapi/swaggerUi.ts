@@ -1,6 +1,7 @@
 /** Where `swagger-ui-dist` is, and the files of the docs page. The page is made when it is asked for: `docsPage.ts`. */
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
+import { unlessThrown } from '../core/data.js'
 
 /** The files of the page. An exact list, not a folder: no part of a request becomes part of a path. */
 export const pageFiles: ReadonlyArray<string> = [
@@ -13,13 +14,8 @@ export const pageFiles: ReadonlyArray<string> = [
 ]
 
 /** The folder of the installed `swagger-ui-dist`, as the module at `from` finds it; `undefined` if there is none. */
-export const findSwaggerUi = (from: string | URL = import.meta.url): string | undefined => {
-  try {
-    return dirname(createRequire(from).resolve('swagger-ui-dist/package.json'))
-  } catch {
-    return undefined
-  }
-}
+export const findSwaggerUi = (from: string | URL = import.meta.url): string | undefined =>
+  unlessThrown(() => dirname(createRequire(from).resolve('swagger-ui-dist/package.json')))
 
 /** The folder of the installed `swagger-ui-dist`. Throws a TypeError that says what to install if it is missing. */
 export const requireSwaggerUi = (where: string, from?: string | URL): string => {

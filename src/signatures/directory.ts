@@ -2,7 +2,7 @@
  * The key directories of agents, which are fetched from addresses that strangers name: only https, only from public addresses, without
  * redirects, within a limit of size and of time. The address is looked up once, and the connection is made to what was looked up.
  */
-import { jsonFields } from '../core/data.js'
+import { jsonFields, unlessThrown } from '../core/data.js'
 import dns from 'node:dns'
 import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest, type RequestOptions } from 'node:https'
@@ -38,15 +38,10 @@ const MAX_KEYS = 100
 
 /** Whether an address is one of the public internet: not of this machine, of a private network, of a carrier or of a tunnel. */
 export const isPublicAddress = (address: string): boolean => {
-  if (isIP(address) === 0) return false
-  try {
-    // IPv4 that is written as IPv6 is IPv4
-    const found = ipaddr.process(address)
-    // RFC 4291 §2.4: of IPv6, only 2000::/3 is public; `::7f00:1` is an old way to write 127.0.0.1
-    return found.range() === 'unicast' && (found.kind() === 'ipv4' || (found.toByteArray()[0] ?? 0) >> 5 === 1)
-  } catch {
-    return false
-  }
+  // IPv4 that is written as IPv6 is IPv4
+  const found = isIP(address) === 0 ? undefined : unlessThrown(() => ipaddr.process(address))
+  // RFC 4291 §2.4: of IPv6, only 2000::/3 is public; `::7f00:1` is an old way to write 127.0.0.1
+  return found?.range() === 'unicast' && (found.kind() === 'ipv4' || (found.toByteArray()[0] ?? 0) >> 5 === 1)
 }
 
 class NotPublic extends Error {}
@@ -88,12 +83,7 @@ const publicAddressOf = async (url: URL, isPublic: typeof isPublicAddress, signa
 export const fetchDirectory = (url: URL, policy: DirectoryPolicy, isPublic = isPublicAddress): Promise<Buffer> =>
   withinTime(policy.timeout, (signal) => bytesAt(url, policy.maxLength, isPublic, signal))
 
-const bytesAt = async (
-  url: URL,
-  maxLength: number,
-  isPublic: typeof isPublicAddress,
-  signal: AbortSignal,
-): Promise<Buffer> => {
+const bytesAt = async (url: URL, maxLength: number, isPublic: typeof isPublicAddress, signal: AbortSignal) => {
   const { address, family } = await publicAddressOf(url, isPublic, signal)
   const res = await new Promise<IncomingMessage>((resolve, reject) => {
     const options: RequestOptions = {
@@ -151,10 +141,7 @@ export const directories = (
   listed: number | undefined,
   fetch: (url: URL, policy: DirectoryPolicy) => Promise<Buffer> = fetchDirectory,
 ): ((url: string, keyid: string) => Promise<Result<Keys>>) => {
-  interface Agent {
-    readonly source: SigningKeySource
-    isPrivate: boolean
-  }
+  type Agent = { readonly source: SigningKeySource; isPrivate: boolean }
   const agents = memory<Agent>({ size: listed ?? MAX_AGENTS, maxAge: Infinity, dropsFirst: 'least recently used' })
   const keyPolicy = keyPolicyOf('webBotAuth({ directory })', { maxAge: policy.maxAge, timeout: policy.timeout })
   const mayFetch = listed === undefined ? newAddresses() : () => true

@@ -11,7 +11,7 @@ import { because, expired, invalid, malformed, type AuthError, type Why } from '
 import type { Result } from '../core/Result.js'
 import { fromHeader } from '../core/RequestFields.js'
 import { usedFor, type UsedOnce } from '../core/OneTimeIds.js'
-import { deepFreeze } from '../core/data.js'
+import { deepFreeze, unlessThrown } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
 import { checkSignature, oneKey, parseJwks, usableKeys, type Keys } from '../jwt/signature.js'
 import { bytesOfBody } from '../webhooks/rawBody.js'
@@ -147,8 +147,8 @@ const verifyOne = async <P>(rules: SignatureRules<P>, readings: Readings, candid
 // --- the fields
 
 // The signatures with this tag, and why another one does not count; `undefined` if the fields cannot be read
-const candidatesIn = (fields: SignatureFields, tag: string | undefined) => {
-  try {
+const candidatesIn = (fields: SignatureFields, tag: string | undefined) =>
+  unlessThrown(() => {
     const inputs = parseDictionary(fields.input)
     const signatures = parseDictionary(fields.signature)
     let others: Why | undefined
@@ -161,10 +161,7 @@ const candidatesIn = (fields: SignatureFields, tag: string | undefined) => {
       return []
     })
     return { candidates, others }
-  } catch {
-    return undefined
-  }
-}
+  })
 
 const signatureBytes = (member: Item | InnerList | undefined): Buffer | undefined => {
   if (member === undefined || isInnerList(member)) return undefined

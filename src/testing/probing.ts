@@ -13,6 +13,7 @@ import { compile } from 'path-to-regexp'
 import { leaves, type Description } from '../core/Description.js'
 import { decideOf, make, type Authenticator } from '../core/Authenticator.js'
 import { allOf } from '../core/allOf.js'
+import { unlessThrown } from '../core/data.js'
 import * as Requirement from '../core/Requirement.js'
 import type { Layer, RouterInstance } from '../koa/router.js'
 import { applicationGuard, guardFor } from '../koa/guard.js'
@@ -96,13 +97,10 @@ const functionsOfApp = (app: object): ReadonlyArray<Function> =>
 /** The target of a request: `spell` writes each parameter. It is `undefined` if it is unknown, such as for a RegExp. */
 export const requestTarget = (layer: RouterLayer, spell: (param: string) => string): string | undefined => {
   if (typeof layer.path !== 'string' || isPattern(layer)) return undefined
-  try {
-    // without the patterns that `compile` cannot read
-    const path = compile(layer.path.replaceAll('(.*)', ''), { encode: false })
-    return path(Object.fromEntries(parameterNames(layer).map((name) => [name, spell(name)])))
-  } catch {
-    return undefined
-  }
+  // without the patterns that `compile` cannot read
+  const path = layer.path.replaceAll('(.*)', '')
+  const values = () => Object.fromEntries(parameterNames(layer).map((name) => [name, spell(name)]))
+  return unlessThrown(() => compile(path, { encode: false })(values()))
 }
 
 /** The field that identifies a request. */

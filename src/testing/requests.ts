@@ -9,7 +9,7 @@ import { Socket } from 'node:net'
 import Koa, { type Request } from 'koa'
 import { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from '../core/Credentials.js'
 import * as is from '../core/checks.js'
-import { checkOptions, withoutUndefined, type Check, type Checks } from '../core/options.js'
+import { checkOptions, withoutUndefined, type Checks } from '../core/options.js'
 
 /** A header line. */
 export type HeaderLine = readonly [name: string, value: string]
@@ -28,12 +28,10 @@ export interface RequestSpec {
 /** A spec without other properties. TypeScript alone would accept others in a variable. */
 export type ExactSpec<S> = S & { readonly [K in Exclude<keyof S, keyof RequestSpec>]: never }
 
-const headerLines: Check = (where, value) => {
-  const isLine = (line: unknown): boolean =>
-    Array.isArray(line) && line.length === 2 && line.every((part) => typeof part === 'string')
-  if (Array.isArray(value) && value.every(isLine)) return
-  throw new TypeError(`${where} must be an array of header lines, such as [['Authorization', 'Bearer supersecret']]`)
-}
+const headerLines = is.listOf(
+  (line) => Array.isArray(line) && line.length === 2 && line.every((part) => typeof part === 'string'),
+  "must be an array of header lines, such as [['Authorization', 'Bearer supersecret']]",
+)
 
 const specChecks: Checks<RequestSpec> = {
   method: is.maybe(is.string),

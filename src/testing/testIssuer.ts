@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { unlessThrown } from '../core/data.js'
 
 /** An issuer for the time of a test. */
 export interface TestIssuer {
@@ -195,14 +196,11 @@ const requestClient = ({ headers }: IncomingMessage, sent: URLSearchParams): str
   return basic === undefined ? (sent.get('client_id') ?? '') : decodeURIComponent(id)
 }
 
-const claimsIn = (token: string): Record<string, unknown> | undefined => {
-  try {
-    // Safe: the claims of a token are an object
-    return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>
-  } catch {
-    return undefined
-  }
-}
+const claimsIn = (token: string): Record<string, unknown> | undefined =>
+  // Safe: the claims of a token are an object
+  unlessThrown(
+    () => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>,
+  )
 
 // A code and a refresh token are good once; a subject token is one of this issuer
 const answerToken = (self: IssuerState, request: IncomingMessage, sent: URLSearchParams): IssuerAnswer => {

@@ -6,6 +6,7 @@ import type { Request } from 'koa'
 import type { AuthError } from '../../core/AuthError.js'
 import type { ErrorMapper } from '../../core/Settings.js'
 import * as is from '../../core/checks.js'
+import { unlessThrown } from '../../core/data.js'
 import { checkHook, checkOptions } from '../../core/options.js'
 import { leaked } from '../attacks.js'
 import { mergeRequests, mockRequest, printed, withBearer, withCookie, withHeader, withQuery } from '../requests.js'
@@ -92,18 +93,11 @@ const sendable = mapperLaw(
 const discreet = mapperLaw(
   'leaks nothing: no credential that was sent, and no message of an exception, is in a response',
   ({ answer, secret }) =>
-    leaked(inspect(answer, { depth: null, maxStringLength: null }) + text(answer), [secret]) === undefined
+    leaked(inspect(answer, { depth: null, maxStringLength: null }), [secret]) === undefined &&
+    leaked(unlessThrown(() => JSON.stringify(answer)) ?? '', [secret]) === undefined
       ? undefined
       : 'return constant strings: URLs, fields and messages of exceptions can hold credentials',
 )
-
-const text = (answer: unknown): string => {
-  try {
-    return JSON.stringify(answer) ?? ''
-  } catch {
-    return ''
-  }
-}
 
 const pure = mapperLaw(
   'is pure: the same failure gets the same response, and nothing is written',

@@ -12,7 +12,7 @@ import type { Law } from './Law.js'
 import { verdictInWords, letSomebodyIn, type Subject, type Verdict } from './Subject.js'
 import { hostileTexts, requestSpecs, secretTexts } from './random.js'
 
-export const lawAbout = <A extends { readonly spec: RequestSpec }>(
+export const lawAbout = <A extends { readonly spec: RequestSpec; readonly what?: string }>(
   name: string,
   of: (subject: Subject) => ReadonlyArray<A>,
   judge: (verdict: Verdict, lawCase: A, subject: Subject) => string | undefined | Promise<string | undefined>,
@@ -23,7 +23,9 @@ export const lawAbout = <A extends { readonly spec: RequestSpec }>(
       const verdict = await subject.askOnce(lawCase.spec)
       // then no law can be checked
       const fix = verdict._tag === 'NeverSettled' ? settleFix(subject) : await judge(verdict, lawCase, subject)
-      if (fix !== undefined) return { counterexample: reportedOf(lawCase, verdict), fix }
+      const what = lawCase.what === undefined ? '' : `${lawCase.what}: `
+      if (fix !== undefined)
+        return { counterexample: `${what}${printed(lawCase.spec)}\n${verdictInWords(verdict)}`, fix }
     }
     return undefined
   },
@@ -32,10 +34,7 @@ export const lawAbout = <A extends { readonly spec: RequestSpec }>(
 const settleFix = ({ within }: Subject): string =>
   `settle every promise within ${within} ms; give questions to a store a shorter time limit`
 
-const reportedOf = (lawCase: { readonly spec: RequestSpec; readonly what?: string }, verdict: Verdict): string =>
-  `${lawCase.what === undefined ? '' : `${lawCase.what}: `}${printed(lawCase.spec)}\n${verdictInWords(verdict)}`
-
-const randomAttacks = (target: Pick<Subject, 'locations' | 'valid'>): Arbitrary<Attack> => {
+const randomAttacks = (target: Subject): Arbitrary<Attack> => {
   const { locations, valid } = target
   const nothing = fc.constant<Attack>({ what: 'no credential', spec: {}, secrets: [] })
   const at = locations.map((location) => {
@@ -140,13 +139,11 @@ const deterministic: Law<Subject> = {
       const verdicts = [first, between[0], between[2], await ask(spec)]
       const other = verdicts.find((verdict) => verdict._tag === 'NeverSettled' || !isSameVerdict(first, verdict))
       if (other === undefined) continue
-      return {
-        counterexample: `${printed(spec)}\nfirst: ${verdictInWords(first)}\nthen: ${verdictInWords(other)}`,
-        fix:
-          other._tag === 'NeverSettled'
-            ? settleFix(subject)
-            : 'keep nothing from one request to the next: no counter, no regular expression with the flag g, no shared variable',
-      }
+      const counterexample = `${printed(spec)}\nfirst: ${verdictInWords(first)}\nthen: ${verdictInWords(other)}`
+      if (other._tag === 'NeverSettled') return { counterexample, fix: settleFix(subject) }
+      const fix =
+        'keep nothing from one request to the next: no counter, no regular expression with the flag g, no shared variable'
+      return { counterexample, fix }
     }
     return undefined
   },
