@@ -171,3 +171,33 @@ describe('what may differ', () => {
     await expectIsolated(echoing('X-Count'), { ...options, ignore: ['x-COUNT'] })
   })
 })
+
+describe('a list', () => {
+  const listing = (text: string): Koa => {
+    const owners = new Map([
+      ['note.1', 'anna'],
+      ['note.2', 'bert'],
+    ])
+    const user = httpBearer({ authenticate: (_request, token) => ({ name: token }) })
+    const find = (id: string, { name }: { readonly name: string }) => owners.get(id) === name
+    const router = new Router()
+    router.get('/notes', withAuth(user), (ctx) => (ctx.body = text))
+    router.get('/notes/:id', withAuth(user, owned('note', { param: 'id', find })), (ctx) => (ctx.body = 'text'))
+    const app = new Koa()
+    app.use(router.routes())
+    return app
+  }
+  const options: IsolatedOptions = {
+    users: { anna: withBearer('anna'), bert: withBearer('bert') },
+    objects: { id: { anna: ['note.1'], bert: ['note.2'] } },
+    unknown: { id: 'note.3' },
+  }
+
+  it('may have words that an id is a part of, or that look like one', async () => {
+    await expectIsolated(listing('note.20, xnote.2, note-2 and note.11'), options)
+  })
+
+  it.each(['note.2', 'note.20 and (note.2)', '"note.2"'])('must not have the id of another user: %s', async (text) => {
+    expect((await brokenIn(listing(text), options)).message).toContain('it lists an id of another user: note.2')
+  })
+})

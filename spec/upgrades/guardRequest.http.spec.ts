@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
-import { apiKeyCookie, authSettings, httpBearer, UnavailableError } from 'koa-with-auth'
+import { apiKeyCookie, authSettings, formAuth, httpBearer, UnavailableError } from 'koa-with-auth'
 import { on as onEvent, type Decision } from 'koa-with-auth/events'
 import { mockRequest } from 'koa-with-auth/testing'
 import { guardRequest } from 'koa-with-auth/upgrades'
@@ -163,3 +163,11 @@ it.each([
     expect((await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/graphql`)).status).toBe(status)
   },
 )
+
+it('a body that a parser of another framework has read is a credential, too, if the request itself has it', async () => {
+  const form = formAuth({ fields: ['user'], authenticate: (_request, { user }) => ({ user }) })
+  const guard = guardRequest(new Koa(), form, { methods: 'all' })
+  const { req } = mockRequest({ method: 'POST', fields: [['Host', 'api.example']] })
+  expect(await guard(req)).toHaveProperty('refused')
+  expect(await guard(Object.assign(req, { body: { user: 'anna' } }))).toMatchObject({ principal: { user: 'anna' } })
+})
