@@ -186,13 +186,7 @@ const rows: Readonly<Record<string, Row>> = {
     iss: 'https://securetoken.google.com/acme',
     settings: (jwksUri) =>
       httpJwt({ issuer: { issuer: 'https://securetoken.google.com/acme', jwksUri }, audience: 'acme' }),
-    claims: {
-      aud: 'acme',
-      auth_time: seconds(),
-      user_id: 'u1',
-      sub: 'u1',
-      firebase: { identities: {}, sign_in_provider: 'anonymous' },
-    },
+    claims: { aud: 'acme', user_id: 'u1', sub: 'u1', firebase: { sign_in_provider: 'anonymous' } },
     header: { typ: 'JWT' },
     others: { 'a token of another project': { iss: 'https://securetoken.google.com/evil', aud: 'evil' } },
   },
@@ -205,14 +199,7 @@ const rows: Readonly<Record<string, Row>> = {
         authenticate: (_request, claims) =>
           claims['repository'] === 'acme/shop' && claims['ref'] === 'refs/heads/main' && claims,
       }),
-    claims: {
-      sub: 'repo:acme/shop:ref:refs/heads/main',
-      aud: API,
-      ref: 'refs/heads/main',
-      repository: 'acme/shop',
-      repository_owner: 'acme',
-      run_id: '1',
-    },
+    claims: { sub: 'repo:acme/shop:ref:refs/heads/main', aud: API, ref: 'refs/heads/main', repository: 'acme/shop' },
     header: { typ: 'JWT', x5t: 'k1' },
     others: {
       'a token of another repository': { repository: 'evil/shop', sub: 'repo:evil/shop:ref:refs/heads/main' },
@@ -249,13 +236,7 @@ const rows: Readonly<Record<string, Row>> = {
         authenticate: (_request, claims) =>
           claims['email'] === 'push@acme.iam.gserviceaccount.com' && claims['email_verified'] === true && claims,
       }),
-    claims: {
-      sub: '11',
-      aud: API,
-      azp: '11',
-      email: 'push@acme.iam.gserviceaccount.com',
-      email_verified: true,
-    },
+    claims: { sub: '11', aud: API, azp: '11', email: 'push@acme.iam.gserviceaccount.com', email_verified: true },
     header: { typ: 'JWT' },
     others: {
       'a token of the service account of another project': { email: 'push@evil.iam.gserviceaccount.com' },

@@ -1,7 +1,8 @@
 /** `atLevel` copies a router. The copy shares nothing that the router changes in place. */
 import { METHODS } from 'node:http'
 import Router, { type RouterInstance } from '@koa/router'
-import { describe, expect, test } from 'vitest'
+import { httpBearer, withAuth } from 'koa-with-auth'
+import { describe, expect, test, vi } from 'vitest'
 import * as Requirement from '../../src/core/Requirement.js'
 import { isGuard } from '../../src/koa/layer.js'
 import { atLevel } from '../../src/koa/levels.js'
@@ -97,6 +98,19 @@ describe('the copy of a level', () => {
     expect(JSON.stringify(original)).toBe(before)
     expect(original.stack).toEqual([layer])
     expect([...layer!.stack]).toEqual(functions)
+  })
+
+  test('that was dropped is told, when the original gets a route that nothing guards', () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockReturnValue()
+    const original = new Router()
+    const kept = withAuth(httpBearer({ authenticate: () => true }))(original)
+    kept.get('/guarded', () => {}).use(() => {})
+    original.get('/public', withAuth(null), () => {})
+    expect(warned.mock.calls).toEqual([])
+    original.get('/open', () => {}).get('/another', () => {})
+    const told = 'GET /open is open: withAuth(a)(router) does not change the router'
+    expect(warned.mock.calls).toEqual([[expect.stringContaining(told), 'OpenRouteWarning']])
+    warned.mockRestore()
   })
 
   test('does not change when the original changes', () => {

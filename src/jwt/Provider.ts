@@ -57,9 +57,8 @@ const keySourceNames = ['jwksUri', 'jwks', 'publicKey', 'secret'] as const
 /** Turns one string or several into an array. Throws a TypeError for an empty one. */
 export const nonEmptyStrings = (where: string, given: unknown): ReadonlyArray<string> => {
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
-  if (list.length === 0 || !list.every(is.isFilled)) {
+  if (list.length === 0 || !list.every(is.isFilled))
     throw new TypeError(`${where} must be a string or an array of strings, and none of them empty`)
-  }
   return list
 }
 
@@ -102,9 +101,8 @@ const keySetOf = (where: string, value: unknown): Keys => {
   const jwks = usableKeys(value)
   if (jwks === undefined)
     throw new TypeError(`${where}({ issuer: { jwks } }) must be { keys: [...] } with a public key for signatures`)
-  if (jwks.keys.some((jwk) => 'd' in jwk)) {
+  if (jwks.keys.some((jwk) => 'd' in jwk))
     throw new TypeError(`${where}({ issuer: { jwks } }) holds a private key; pass the public ones, without "d"`)
-  }
   return parseJwks(jwks)
 }
 
@@ -156,9 +154,7 @@ export interface FindIssuerAlone {
 export const finderIn = (given: unknown): Function | undefined => {
   if (typeof given === 'function') return given
   if (!isPlain(given) || !Object.hasOwn(given, 'ofIssuerAlone')) return undefined
-  const { ofIssuerAlone } = checkOptions('httpJwt({ issuer })', given as FindIssuerAlone, {
-    ofIssuerAlone: is.hook(1),
-  })
+  const { ofIssuerAlone } = checkOptions('httpJwt({ issuer })', given as FindIssuerAlone, { ofIssuerAlone: is.hook(1) })
   return ofIssuerAlone
 }
 
@@ -238,9 +234,8 @@ const listedProviders = (given: unknown, common: SharedTerms): ReadonlyMap<strin
   const shared = memory<SigningKeySource>({ size: Infinity, maxAge: Infinity, dropsFirst: 'oldest' })
   for (const one of list) {
     const provider = providerOf(one, common, shared)
-    if (providers.has(provider.issuer)) {
+    if (providers.has(provider.issuer))
       throw new TypeError(`${where}({ issuer }): ${JSON.stringify(provider.issuer)} is there twice; write it once`)
-    }
     providers.set(provider.issuer, provider)
   }
   return providers
@@ -273,11 +268,10 @@ const providerOf = (given: unknown, common: SharedTerms, shared: Memory<SigningK
     const keys = sharing(given, () => remoteKeys(fetch, policy, events(given)))
     return { ...settled(given, bare({}), false, common), keys, isDiscovered: true }
   }
-  if (typeof given !== 'object' || given === null) {
+  if (typeof given !== 'object' || given === null)
     throw new TypeError(
       `${where}({ issuer }) must be the URL of an issuer, or an object such as { issuer, jwksUri }, not ${typeName(given)}`,
     )
-  }
   // Safe: the members are checked here and below
   const all = checkOptions(`${where}({ issuer: { ... } })`, given as { readonly issuer: string }, checks)
   const { issuer, audience, algorithms, ...others } = all as Readonly<Record<string, unknown>> & typeof all

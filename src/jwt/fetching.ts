@@ -109,19 +109,17 @@ export const isInside = (u: unknown): u is string => isSecure(u) || isHttpsOrAt(
 
 /** Checks an address that is asked; http is allowed in a private network, too. Throws a TypeError that names the place. */
 export function checkAddress(where: string, url: unknown, mayHaveQuery = true): asserts url is string {
-  if (!isInside(url)) {
+  if (!isInside(url))
     throw new TypeError(
       `${where} must be an https:// URL; http:// is allowed on a loopback address and in a private network (a name without a dot, .internal, .local, .svc, or a private address)`,
     )
-  }
   checkParts(where, url, mayHaveQuery)
 }
 
 /** Checks the identifier of an issuer or a resource. Throws a TypeError that names the place. */
 export function checkUrl(where: string, url: unknown, mayHaveQuery = false): asserts url is string {
-  if (!isSecure(url)) {
+  if (!isSecure(url))
     throw new TypeError(`${where} must be an https:// URL; http:// is allowed on a loopback address such as 127.0.0.1`)
-  }
   if (!mayHaveQuery && url.includes('/.well-known/'))
     throw new TypeError(`${where} is the address of a document; write what stands in its "issuer"`)
   checkParts(where, url, mayHaveQuery)
@@ -172,9 +170,8 @@ export const discovering = (issuer: string, member: 'jwks_uri' | 'introspection_
     // RFC 8414 §3.3: exactly equal, so that no provider speaks for another
     if (document['issuer'] !== issuer) throw new Outage('answered a discovery document of another issuer', true)
     const url = document[member]
-    if (!isSecure(url) || (isHttp(url) && !isHttp(issuer))) {
+    if (!isSecure(url) || (isHttp(url) && !isHttp(issuer)))
       throw new Outage(`answered a discovery document without a ${member} that can be used`, true)
-    }
     cached = { url, readAt }
     return url
   }

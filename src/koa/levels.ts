@@ -50,6 +50,7 @@ export const atLevel =
   (requirement: Requirement.Requirement, { name, then = [], application: begun }: LevelOptions = {}) =>
   <S, C>(router: RouterInstance<S, C>): RouterInstance<S, C> => {
     const previous = levelOf(router)
+    if (previous === undefined && router.stack.length === 0) leftOpen.add(router)
     const application = begun ?? (previous?.application && { ...previous.application })
     const level: Level = { name: name ?? `router ${router.opts.prefix ?? ''}`.trimEnd(), application }
     const mine: readonly [LevelDecision] = [{ by: level, guard: guardFor(requirement, { levels: [level.name], then }) }]
@@ -218,7 +219,7 @@ export const refuseLateGuards = (type: unknown): void => {
   if (typeof prototype !== 'object' || prototype === null || !('register' in prototype)) return
   if (typeof prototype.register !== 'function' || replacedMethods.has(prototype.register)) return
   replaceIn(prototype, 'register', (register, router, [path, methods, functions, ...rest]) => {
-    checkGuardPlace(path, methods, functions, rest[0])
+    checkGuardPlace(router, path, methods, functions, rest[0])
     const { length } = isRouter(router) ? router.stack : []
     const registered: unknown = Reflect.apply(register, router, [path, methods, withObservers(functions), ...rest])
     if (!isRouter(router)) return registered
@@ -258,14 +259,26 @@ const checkWhereUsed: Call = (make, router, given) => {
   return Object.defineProperty(routes, '_name', { get: check, configurable: true })
 }
 
-const checkGuardPlace = (path: unknown, methods: unknown, functions: unknown, options: unknown): void => {
+// Of these routers there is a guarded copy, and they have no routes: who gives them one has dropped the copy
+const leftOpen = new WeakSet<object>()
+
+const warnOfDropped = (router: unknown, layer: ReadLayer): void => {
+  if (!isRouter(router) || !leftOpen.delete(router)) return
+  const fix = 'keep the copy that it returns: const guarded = withAuth(a)(router)'
+  process.emitWarning(
+    `${labelOf(layer)} is open: withAuth(a)(router) does not change the router; ${fix}`,
+    'OpenRouteWarning',
+  )
+}
+
+const checkGuardPlace = (router: unknown, ...[path, methods, functions, options]: ReadonlyArray<unknown>): void => {
   if (!Array.isArray(functions) || !Array.isArray(methods) || methods.length === 0) return
   const at = functions.findIndex(isGuard)
   const guard: unknown = functions[at]
   const written = path instanceof RegExp ? path : String(path)
   const layer = { path: written, methods: methods.map((method) => String(method).toUpperCase()), stack: [] }
   if (isNamedByGuard(options)) throw beforePath(layer)
-  if (!isGuard(guard)) return
+  if (!isGuard(guard)) return warnOfDropped(router, layer)
   refusePattern(layer, guard.requirement)
   const isTwice = functions.slice(at + 1).some(isGuard)
   if (isTwice || isGuardLate(functions)) throw new TypeError(`${labelOf(layer)}: ${isTwice ? guardTwice : guardLast}`)

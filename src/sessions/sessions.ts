@@ -169,7 +169,7 @@ const identified = <R>({ identify }: SettledOptions<R>, user: unknown): string =
   const id = identify(user as never)
   if (typeof id === 'string' && id !== '') return id
   throw new TypeError(
-    'logIn(ctx, user): the id of the user must be a string that is not empty; it is user.username, or what the option identify of sessions(...) returns',
+    'logIn(ctx, user): the id of the user must be a string that is not empty; it is user.username, or what the option identify of sessions(...) returns, such as String(user.id)',
   )
 }
 

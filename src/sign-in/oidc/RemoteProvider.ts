@@ -108,28 +108,17 @@ export const remoteProvider = (registration: ProviderRegistration) => {
   checkUrl('oidc({ issuer })', issuer)
   const isApart = discovery !== undefined || given !== undefined
   const trusts = isApart ? isInside : isSecure
+  const isInsecure = isApart || new URL(issuer).protocol === 'http:'
   const self: Remote = {
     ...registration,
     trusts,
-    settings: {
-      timeout: policy.timeout,
-      clockTolerance,
-      isInsecure: isApart || new URL(issuer).protocol === 'http:',
-      algorithm,
-    },
+    settings: { timeout: policy.timeout, clockTolerance, isInsecure, algorithm },
     secret: algorithm === 'HS256' ? oneKey(Buffer.from(String(client.secret))) : undefined,
   }
+  const unreadable = 'answered what openid-client does not take'
+  const failed = (problem: string): void => warnOfProvider(issuer, problem)
   const kept = <J, A>(fetch: (signal: AbortSignal) => Promise<J>, read: (json: J) => A) =>
-    new FetchedDocument(
-      {
-        fetch,
-        read,
-        unreadable: 'answered what openid-client does not take',
-        issuer,
-        failed: (problem) => warnOfProvider(issuer, problem),
-      },
-      { ...policy, refreshAhead: false },
-    )
+    new FetchedDocument({ fetch, read, unreadable, issuer, failed }, { ...policy, refreshAhead: false })
   // the metadata do not change a request of a browser, so one set-up serves all until they do
   const setUps = kept(
     (signal) => metadataOf(self, signal),
@@ -139,9 +128,8 @@ export const remoteProvider = (registration: ProviderRegistration) => {
   const fetchKeys = async (signal: AbortSignal): Promise<SigningKeySet> => {
     const found = await setUps.current()
     const url = E.isRight(found) ? found.right.serverMetadata().jwks_uri : undefined
-    if (url === undefined || !trusts(url)) {
+    if (url === undefined || !trusts(url))
       throw new Outage('answered a discovery document without a jwks_uri that can be used', true)
-    }
     return fetchJwks(url, signal)
   }
   const keySets = kept(fetchKeys, identity)
@@ -150,12 +138,8 @@ export const remoteProvider = (registration: ProviderRegistration) => {
   const keysWith = (kid: string | undefined) => providerKeys(known, kid)
   // it fetches metadata and keys that are missing, and never rejects
   const ready = async (): Promise<void> => void (await (self.secret === undefined ? keySets : setUps).current())
-  return {
-    configuration: setUps.current,
-    verifying: () => verifySetUp(self, setUps.current, keysWith),
-    keysWith,
-    ready,
-  }
+  const verifying = () => verifySetUp(self, setUps.current, keysWith)
+  return { configuration: setUps.current, verifying, keysWith, ready }
 }
 
 interface KnownKeys {

@@ -79,9 +79,8 @@ const endpointClient = (tokenEndpoint: string, client: unknown, timeout: number)
 }
 
 const clientFrom = ({ provider, tokenEndpoint, client, timeout = TIMEOUT }: ExchangeOptions): TokenClient => {
-  if ((provider === undefined) === (tokenEndpoint === undefined)) {
+  if ((provider === undefined) === (tokenEndpoint === undefined))
     throw new TypeError(`${where}: write { provider }, or { tokenEndpoint, client }`)
-  }
   if (tokenEndpoint !== undefined) return endpointClient(tokenEndpoint, client, timeout)
   if (client !== undefined) throw new TypeError(`${where}: a provider has its client; leave client out`)
   return tokenClientOf('exchange({ provider })', provider)

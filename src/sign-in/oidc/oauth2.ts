@@ -114,11 +114,10 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
 const serverFrom = (options: OAuth2Options) => {
   const given = checkOptions('oauth2', options, checks)
   const client = registeredClient('oauth2({ client })', given.client)
-  if (given.pkce === false && client.isPublic) {
+  if (given.pkce === false && client.isPublic)
     throw new TypeError(
       'oauth2({ pkce: false }) needs a client with a secret or a key; without PKCE, only these protect the code',
     )
-  }
   const { name, issuer, authorize, token: endpoint, scope, timeout = TIMEOUT } = given
   const authority = new URL(authorize).origin
   const server = {
