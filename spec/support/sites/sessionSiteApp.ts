@@ -43,7 +43,7 @@ app.use((ctx, next) => {
   return undefined
 })
 
-const { logIn, logOut } = sessions(app, {
+const { logIn, logOut, logOutEverywhere } = sessions(app, {
   store: await storeNamed(STORE, process.env, failed),
   loadUser: (username) => ({ username, isActive: true }),
   timeout: Number(TIMEOUT),
@@ -80,12 +80,18 @@ own.get('/me', (ctx) => {
   count('me', username)
   ctx.body = { username, notes: sessionOf(ctx).notes ?? 0 }
 })
-own.post('/notes', (ctx) => {
+own.post('/notes', async (ctx) => {
   count('notes', ctx.request.auth.username)
   const session = sessionOf(ctx)
+  const wait = new URLSearchParams(ctx.querystring).get('wait')
+  if (wait !== null) await new Promise((resolve) => setTimeout(resolve, Number(wait)))
   session.notes = (session.notes ?? 0) + 1
   ctx.status = 201
   ctx.body = { notes: session.notes }
+})
+own.post('/everywhere', async (ctx) => {
+  await logOutEverywhere(ctx.request.auth.username)
+  ctx.status = 204
 })
 
 app.use(withAuth(null)(anybody).routes()).use(own.routes())

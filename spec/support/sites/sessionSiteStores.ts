@@ -76,6 +76,18 @@ const makers: Readonly<Record<string, (env: Env) => Store | Promise<Store>>> = {
     await new Promise((resolve) => cluster.once('ready', resolve))
     return redisStore({ command: ([name = '', ...rest]) => cluster.call(name, ...rest) })
   },
+  // Without any recommended setting
+  'redis as it comes': async ({ REDIS_PORT }) => {
+    const client = createClient({ socket: { host, port: Number(REDIS_PORT) } })
+    client.on('error', () => {})
+    await client.connect()
+    return redisStore({ command: (args) => client.sendCommand(args) })
+  },
+  'ioredis as it comes': ({ REDIS_PORT }) => {
+    const client = new Redis(Number(REDIS_PORT), host)
+    client.on('error', () => {})
+    return redisStore({ command: ([name = '', ...rest]) => client.call(name, ...rest) })
+  },
 }
 
 const reported =
