@@ -130,6 +130,14 @@ describe('input that could change the principal', () => {
 })
 
 describe('input that could change the credential', () => {
+  it.each(['Basic', 'Token', 'JWT', 'Bearer2', 'Bear', 'Bearerx', 'Digest', 'OAuth', 'ApiKey', 'MAC', 'Negotiate', ''])(
+    'A-07 the scheme "%s" is not Bearer',
+    async (scheme) => {
+      expectDenied(await request('GET /bearer', [`Authorization: ${scheme} ${SECRET}`]))
+      expect(asked).toEqual([])
+    },
+  )
+
   it.each(['/bearer', '/header', '/cookie', '/query', '/basic'])(
     'A-15 a wrong secret of any length on %s: the hook is called once, the response is the same, and nothing throws',
     async (path) => {
@@ -174,6 +182,23 @@ describe('input that could change the credential', () => {
     },
   )
 
+  it.each([
+    ['forged first', `sid=forged; sid=${SECRET}`],
+    ['forged last', `sid=${SECRET}; sid=forged`],
+    ['the same value twice', `sid=${SECRET}; sid=${SECRET}`],
+    ['an empty value first', `sid=; sid=${SECRET}`],
+    ['one value in quotes', `sid="${SECRET}"; sid=${SECRET}`],
+  ])('A-21 B-28 a cookie that is sent twice is malformed: %s', async (_what, cookies) => {
+    expectDenied(await request('GET /cookie', [`Cookie: ${cookies}`]))
+    expectDenied(
+      await request(
+        'GET /cookie',
+        cookies.split('; ').map((cookie) => `Cookie: ${cookie}`),
+      ),
+    )
+    expect(asked).toEqual([])
+  })
+
   it('A-34 a credential over 8 KB is malformed; one of 8 KB reaches the hook', async () => {
     const token = (length: number) => 'a'.repeat(length)
     for (const [target, lines, reached] of [
@@ -206,4 +231,10 @@ describe('input that could change the credential', () => {
     expect(empty).toEqual(wrong)
     expect(wrong.status).toBe(401)
   })
+})
+
+it.each(guarded)('A-18 a header named __proto__ changes nothing on %s', async (path) => {
+  for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+    expectDenied(await request(`GET ${path}`, [`${name}: ${SECRET}`]))
+  }
 })

@@ -79,14 +79,6 @@ const MAX_PROOF_LENGTH = 8192
 
 type Parameters = Readonly<Record<string, string>>
 
-/** The checks of proofs. They never throw or reject, and give the thumbprint of the key. */
-interface ProofChecks {
-  /** Checks that a request has a proof for its token, and for the key of this thumbprint. */
-  readonly ofToken: (request: Request, token: string, thumbprint: string | undefined) => Evaluation<string>
-  /** Checks that a request has a proof for no token yet, as for one that is to be issued (§5). */
-  readonly ofIssuing: (request: Request) => Evaluation<string>
-}
-
 /** Makes the check of proofs. Throws a TypeError for options that cannot work. `clockTolerance` is in seconds, as claims are. */
 export const dpopOf = (given: DpopOptions, clockTolerance: number, where = 'httpJwt({ bound: { dpop: { ... } } })') => {
   const options = checkOptions(where, given, checks)
@@ -102,13 +94,15 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number, where = 'http
   }
   const { nonces } = self
   const parameters = { algs: algorithms.join(' ') }
-  /** Makes the check. `own`: what every challenge has, beside the parameters of the scheme. */
-  const checking = (own: Parameters): ProofChecks => {
+  /** Makes the checks, which never throw or reject, and give the thumbprint of the key. `own`: parameters of every challenge. */
+  const checking = (own: Parameters) => {
     const refusals = refusalsWith({ ...own, ...parameters })
     return {
-      ofToken: (request, token, thumbprint) =>
+      /** That a request has a proof for its token, and for the key of this thumbprint. */
+      ofToken: (request: Request, token: string, thumbprint: string | undefined): Evaluation<string> =>
         thumbprint === undefined ? refusals.unbound : checkProof(self, refusals, request, token, thumbprint),
-      ofIssuing: (request) => checkProof(self, refusals, request, undefined, undefined),
+      /** That a request has a proof for no token yet, as for a token that is to be issued (§5). */
+      ofIssuing: (request: Request): Evaluation<string> => checkProof(self, refusals, request, undefined, undefined),
     }
   }
   const responseFields = nonces && (() => ({ 'DPoP-Nonce': nonces.current() }))
