@@ -14,8 +14,10 @@ import { oidc, upstream, UpstreamGone, type UpstreamOptions } from 'koa-with-aut
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { testIssuer, type TestIssuer } from 'koa-with-auth/testing'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { seconds } from '../support/servers/identityProvider.js'
 import { reserved } from '../support/servers/server.js'
 import { userAgent, type UserAgent } from '../support/servers/userAgent.js'
+import { json, wrongProvider } from '../support/servers/wrongProvider.js'
 
 const strongKey = 'k'.repeat(32)
 
@@ -62,7 +64,7 @@ interface User {
   readonly isActive: true
 }
 
-const siteOf = async (issuer: TestIssuer, resource: string, options: SiteOptions = {}) => {
+const siteOf = async (issuer: Pick<TestIssuer, 'issuer' | 'subject'>, resource: string, options: SiteOptions = {}) => {
   const { store = memoryStore(), list, handle, onGone, factors = false, as, ...over } = options
   const place = await reserved()
   const origin = `http://localhost:${place.port}`
@@ -283,6 +285,22 @@ describe('an answer of the provider', () => {
     expect([next.status, decodeJwt(next.body).sub]).toEqual([200, 'anna'])
     expect((await site.get(anna, '/token')).status).toBe(200)
     expect(refreshes().length).toBeLessThanOrEqual(2)
+  })
+
+  it.each([
+    ['the same user', 'anna', 200],
+    ['another user, which is garbage', 'bert', 503],
+  ])('to a refresh may have an ID token of %s', async (_who, sub, status) => {
+    const provider = await wrongProvider()
+    const { origin } = await resourceServer()
+    const site = await siteOf(Object.assign(provider, { subject: '' }), origin)
+    const anna = await site.signIn()
+    const now = seconds() + 400
+    const idToken = await provider.idToken({ iss: provider.issuer, aud: 'shop', sub, iat: now, exp: now + 300 })
+    provider.answers['/token'] = json(200, { access_token: 'next', token_type: 'Bearer', id_token: idToken })
+    atLater(400_000)
+    expect((await site.get(anna, '/token')).status).toBe(status)
+    expect(await site.get(anna, '/me')).toMatchObject({ status: 200, body: 'anna' })
   })
 
   it('asks for no scope again, and may grant fewer', async () => {
