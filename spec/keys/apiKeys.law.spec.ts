@@ -1,7 +1,7 @@
 /**
  * API keys behave like a small model on every store, whatever is issued, rotated, revoked and expires, in any order.
  */
-import * as fc from 'fast-check'
+import fc from 'fast-check'
 import { either as E } from 'fp-ts'
 import { apiKeys, NoLiveKey, type ApiKey, type ApiKeys } from 'koa-with-auth/keys'
 import { mockRequest } from 'koa-with-auth/testing'
