@@ -163,7 +163,8 @@ describe('every channel', () => {
       const raise = () => {
         throw new Error('mine')
       }
-      const ends = [on(name, raise), on(name, async () => raise())]
+      const reject: () => unknown = () => Promise.resolve().then(raise)
+      const ends = [on(name, raise), on(name, reject)]
       expect(to.hasSubscribers).toBe(true)
       to.publish(Object.freeze({}))
       for (const end of ends) end()
