@@ -124,17 +124,22 @@ const HANGS = 120_000
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-// MariaDB greets; PostgreSQL answers a request for encryption, once it takes any
+// The first message of a client of PostgreSQL, with its length and the version 3.0 of the protocol
+const hello = Buffer.from(`\0\0\0\0\0\x03\0\0user\0${USER}\0database\0postgres\0\0`, 'latin1')
+hello.writeInt32BE(hello.length)
+
+// MariaDB greets; PostgreSQL begins with `R`, and with an error while it starts up
 const answers = (kind: Sql, port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {
-      if (kind === 'postgres') socket.write(Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]))
+      if (kind === 'postgres') socket.write(hello)
     })
-    const end = (is: boolean) => () => {
+    const end = (is: boolean): void => {
       socket.destroy()
       resolve(is)
     }
-    socket.on('data', end(true)).on('error', end(false)).on('close', end(false))
+    socket.on('data', (sent) => end(kind === 'mariadb' || sent.toString('latin1').startsWith('R')))
+    socket.on('error', () => end(false)).on('close', () => end(false))
   })
 
 /** Starts one. */
