@@ -229,14 +229,18 @@ describeUnless(missing, 'passkeys in Chromium', () => {
 
     it('signs in by its button', async () => {
       const site = await started({ page })
-      const { page: tab, session, authenticatorId } = await registered(site)
+      const { page: tab } = await registered(site)
       await post(tab, '/sign-out')
-      // conditional UI waits for the user
-      await session.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled: false })
+      // the user chooses nothing of the conditional UI, where this authenticator would answer at once
+      await tab.addInitScript(`
+        const get = navigator.credentials.get.bind(navigator.credentials)
+        navigator.credentials.get = (options) =>
+          options.mediation !== 'conditional'
+            ? get(options)
+            : new Promise((_, reject) => options.signal?.addEventListener('abort', () => reject(options.signal.reason)))`)
       await tab.goto(`${site.url}/page`)
       const button = tab.getByRole('button', { name: 'Sign in with a passkey' })
       await button.waitFor()
-      await session.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled: true })
       expect(await userOf(tab)).toBe(401)
       await button.click()
       await tab.waitForURL(`${site.url}/`)
