@@ -85,8 +85,10 @@ export interface WebhookScheme extends SignedParts {
   readonly keyOf: (where: string, secret: string) => WebhookKey
 }
 
+const bytesIn = (part: string | Buffer): Buffer => (typeof part === 'string' ? Buffer.from(part) : part)
+
 export const joinedParts = (content: SignedBytes): Buffer =>
-  Buffer.concat([content].flat().map((one) => Buffer.from(one)))
+  typeof content === 'string' || Buffer.isBuffer(content) ? bytesIn(content) : Buffer.concat(content.map(bytesIn))
 
 type HmacAlgorithm = NonNullable<WebhookSchemeOptions['algorithm']>
 
