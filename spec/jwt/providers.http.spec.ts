@@ -41,6 +41,10 @@ interface Row {
 const TENANT = '9188040d-6c67-4c5b-b112-36a304b66dad'
 const CLIENT = '7example23clientid'
 const API = 'https://api.example'
+const POOL = 'https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_abc'
+
+const ofCognito = (jwksUri: string) =>
+  ({ issuer: { issuer: POOL, jwksUri }, audience: false, authorizedParties: [CLIENT] }) as const
 
 const rows: Readonly<Record<string, Row>> = {
   Auth0: {
@@ -62,15 +66,9 @@ const rows: Readonly<Record<string, Row>> = {
     },
   },
   'AWS load balancer': {
-    iss: 'https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_abc',
+    iss: POOL,
     settings: (jwksUri) =>
-      httpJwt({
-        issuer: { issuer: 'https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_abc', jwksUri },
-        audience: false,
-        authorizedParties: [CLIENT],
-        from: fromHeader('X-Amzn-Oidc-Accesstoken'),
-        ambient: true,
-      }),
+      httpJwt({ ...ofCognito(jwksUri), from: fromHeader('X-Amzn-Oidc-Accesstoken'), ambient: true }),
     claims: { sub: 'b1', client_id: CLIENT, token_use: 'access', scope: 'openid', username: 'anna', version: 2 },
     field: 'x-amzn-oidc-accesstoken',
     others: { 'a token of another client of the pool': { client_id: 'other' } },
@@ -124,13 +122,8 @@ const rows: Readonly<Record<string, Row>> = {
     },
   },
   Cognito: {
-    iss: 'https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_abc',
-    settings: (jwksUri) =>
-      httpJwt({
-        issuer: { issuer: 'https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_abc', jwksUri },
-        audience: false,
-        authorizedParties: [CLIENT],
-      }),
+    iss: POOL,
+    settings: (jwksUri) => httpJwt(ofCognito(jwksUri)),
     claims: {
       sub: 'aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee',
       'cognito:groups': ['testgroup'],
