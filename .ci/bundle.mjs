@@ -93,13 +93,18 @@ const peers = (needed) => ({
     const all = names.length > 0 ? [...names, 'default'] : []
     return imported(entry, specifier, atFirstUse.includes(specifier) ? ['default'] : all)
   },
-  // the page's files, and what is needed at once
+  // the text of files, such as those of the page, and what is needed at once
   transform(code, id) {
     if (/node_modules.(?:fp|io)-ts/.test(id)) return annotated(id, code)
     const module = posix.relative(join(root, 'src'), id).replace(/\.ts$/, '')
     const needs = Object.keys(atOnce).filter((name) => atOnce[name] === module)
-    const text = code.replace(/\btextOf\('(assets\/[\w.]+)'\)/g, (_found, file) =>
-      JSON.stringify(readFileSync(join(dirname(id), file), 'utf8')),
+    const text = code.replace(
+      /\breadFileSync\(new URL\('([\w./]+)', import\.meta\.url\), 'utf8'\)/g,
+      (_found, file) => {
+        const content = readFileSync(join(dirname(id), file), 'utf8')
+        // blanks and lines that only align a table
+        return JSON.stringify(file.endsWith('.md') ? content.replace(/ {2,}|-{4,}/g, ' ') : content)
+      },
     )
     return needs.map((name) => `import '${name}'\n`).join('') + text
   },

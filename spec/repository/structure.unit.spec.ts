@@ -72,7 +72,6 @@ const usersOf = (file: string, name: string) => [
 
 // What a spec alone imports, and why it is not tested through the face of its module
 const forSpecs = {
-  'command/asvs.ts: requirements': 'the table of a guide, which is compared with it',
   'audit/paths.ts: behind': 'a step of the automaton, compared with the RegExp of the router for any path',
   'kinds/plainSession.ts: weaknessesOf': 'a table of sentences, of which an application prints each once',
   'koa/levels.ts: effectiveOf': 'the levels folded at once, compared with a plan that was changed level by level',
