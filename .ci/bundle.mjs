@@ -325,6 +325,24 @@ const annotated = (name, code) => {
   )
 }
 
+// Node shows the line that threw. A chunk in one line would push the message off the screen, and a stack would not say where
+const inLines = (name, code) => {
+  const starts = []
+  const program = parsed(name, code)
+  for (const one of program.body) {
+    starts.push(one.start)
+    for (const { start } of (one.declaration ?? one).declarations?.slice(1) ?? []) starts.push(start)
+  }
+  new Visitor({
+    ThrowStatement: ({ start, end }) => starts.push(start, end),
+    ClassBody: ({ body }) => starts.push(...body.map(({ start }) => start)),
+  }).visit(program)
+  return applied(
+    code,
+    [...new Set(starts)].filter((at) => at > 0).map((at) => ({ start: at, end: at, text: '\n' })),
+  )
+}
+
 const minifying = {
   module: true,
   compress: true,
@@ -390,7 +408,7 @@ export const bundle = async (folder) => {
   for (const [fileName, named] of withSharedNames(chunks, isKept)) {
     // a text of other characters takes V8 twice as long
     const ascii = named.replace(/[^\0-\x7f]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
-    const code = annotated(fileName, ascii).replaceAll(
+    const code = inLines(fileName, annotated(fileName, ascii)).replaceAll(
       '"peers/',
       `"${posix.relative(posix.dirname(fileName), '').replace(/^$/, '.')}/peers/`,
     )

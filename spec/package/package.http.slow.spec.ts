@@ -1,5 +1,5 @@
 /** The package as users get it: packed, installed outside of the repository, typechecked, and used over HTTP. */
-import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { execFile, execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs' // prettier-ignore
 import { isBuiltin } from 'node:module'
@@ -147,6 +147,17 @@ describe('the packed package', () => {
 
   it('is smaller than 375 kB', () => {
     expect(project.packedBytes).toBeLessThan(375_000)
+  })
+
+  it.each(['import', 'require'])('by %s: a mistake shows its message, not the whole module that throws', (how) => {
+    const load = how === 'import' ? "await import('koa-with-auth')" : "require('koa-with-auth')"
+    const type = how === 'import' ? 'module' : 'commonjs'
+    const written = `const { httpBearer } = ${load}\nhttpBearer(() => true)`
+    const { stderr } = spawnSync(process.execPath, [`--input-type=${type}`, '-e', written], { cwd: project.folder })
+    const [place, line = '', , , message] = String(stderr).split('\n')
+    expect(place).toMatch(/\/koa-with-auth\/dist\/(?:cjs\/)?chunks\/\w+\.js:\d+$/)
+    expect(line.length, line).toBeLessThan(500)
+    expect(message).toBe('TypeError: httpBearer takes an object of options, not a function')
   })
 
   it.each([
