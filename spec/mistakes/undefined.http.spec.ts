@@ -32,6 +32,8 @@ import { apiKeys } from 'koa-with-auth/keys'
 import { memoryStore, redisStore } from 'koa-with-auth/stores'
 import { cachedOpenApi, docs, openApi } from 'koa-with-auth/openapi'
 import { sessions } from 'koa-with-auth/sessions'
+import { begin, emailSignIn, passwordReset, passwordSignIn } from 'koa-with-auth/sign-in'
+import { exchange, oauth2, oidc } from 'koa-with-auth/sign-in/oidc'
 import { expectGuarded, mergeRequests, mockRequest, withBasic, withBearer, withCookie, withHeader, withPrincipal, withQuery } from 'koa-with-auth/testing' // prettier-ignore
 import { laws } from 'koa-with-auth/testing/laws'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
@@ -331,4 +333,55 @@ it.each([
 ])('%s: `auth: undefined` is a TypeError, never public', (_name, make) => {
   expect(make).toThrow(TypeError)
   expect(make).toThrow(/undefined(?: \})?\): is it imported before it is defined/)
+})
+
+// --- options of a sign-in without which less is checked
+
+const client = { id: 'shop', secret: 's' }
+const ofOidc = { issuer: 'https://login.example', client, callback: '/callback' }
+const plainProvider = {
+  ...{
+    name: 'plain',
+    authorize: 'https://plain.example/a',
+    token: 'https://plain.example/t',
+    client,
+    callback: '/callback',
+  },
+  subject: () => 1,
+}
+const ofExchange = { tokenEndpoint: 'https://login.example/token', client, audience: 'billing' }
+const ofReset = { path: '/reset', accountOf: () => undefined, send: () => {} }
+const mail = emailSignIn({ path: '/link', send: () => {} })
+
+const demands: ReadonlyArray<readonly [string, ReadonlyArray<string>, (options: never) => unknown, Options]> = [
+  ['oidc', ['maxAge', 'acrValues', 'idTokenAlgorithm'], oidc, ofOidc],
+  ['oauth2', ['issuer'], oauth2, plainProvider],
+  ['exchange', ['scope'], exchange, ofExchange],
+  ['passwordSignIn', ['factors'], passwordSignIn, { accountOf: () => undefined }],
+  ['passwordReset', ['isGood'], passwordReset, ofReset],
+  ['begin', ['ask'], (options: never) => begin(mail, options), {}],
+]
+
+it.each(demands)('%s: an undefined option that would drop a check is a TypeError: %s', (_caller, names, make, base) => {
+  expect(make(base as never)).toBeDefined()
+  for (const name of names) {
+    const call = () => make({ ...base, [name]: undefined } as never)
+    expect(call).toThrow(new RegExp(`${name}.* is undefined; is a variable not set`))
+    expect(call).toThrow(TypeError)
+  }
+})
+
+it.each<[string, (of: never) => unknown]>([
+  ['oidc', (of) => oidc({ ...ofOidc, client: of })],
+  ['oauth2', (of) => oauth2({ ...plainProvider, client: of })],
+  ['exchange', (of) => exchange({ ...ofExchange, client: of })],
+])('%s: a client whose secret or key is undefined is a TypeError, never public', (caller, make) => {
+  for (const name of ['secret', 'key']) {
+    const call = () => make({ id: 'shop', [name]: undefined } as never)
+    expect(call).toThrow(TypeError)
+    expect(call).toThrow(`${caller}({ client }): ${name} is undefined, so anybody could be this client`)
+    expect(make({ id: 'shop', secret: 's', key: undefined } as never)).toBeDefined()
+    expect(make({ id: 'shop', [name]: undefined, authentication: 'none' } as never)).toBeDefined()
+  }
+  expect(make({ id: 'shop' } as never)).toBeDefined()
 })

@@ -10,6 +10,17 @@ export const except =
 
 export const maybe = (check: Check): Check => except(undefined, check)
 
+/** An option without which less is checked: it may be left out, but not be `undefined`. */
+export const ifWritten =
+  (check: Check): Check =>
+  (where, value, isWritten = false) => {
+    if (value !== undefined) return check(where, value)
+    if (isWritten)
+      throw new TypeError(
+        `${where} is undefined; is a variable not set, or an import circular? Leave it out to go without it`,
+      )
+  }
+
 /** An option for which a condition is true. `rule` says what it must be, after the name of the option. */
 export const that =
   (isGood: (value: unknown) => boolean, rule: string): Check =>

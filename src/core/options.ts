@@ -1,8 +1,8 @@
 /**
  * Checks the options of a function. Every function has a table with a check for each option; `checkOptions` applies it.
  *
- * An option that is `undefined` counts as left out. `auth` is the exception: there `undefined` comes from a mistake in
- * the order of imports, and would make a guarded operation public.
+ * An option that is `undefined` counts as left out. `auth` and the options of `ifWritten` are exceptions: there `undefined` comes
+ * from a variable that is not set, or from the order of imports, and would make an operation public, or drop a check.
  *
  * A property of `Object.prototype` is no option: a merge elsewhere in the process may have put it there
  * (`Object.prototype.csrf`).
@@ -130,8 +130,8 @@ export const checkGroup = (caller: string, group: unknown): void => {
   }
 }
 
-/** Throws a TypeError for a value that an option must not have. `where` names the option. */
-export type Check = (where: string, value: unknown) => void
+/** Throws a TypeError for a value that an option must not have. `where` names the option, and `isWritten` says that it is not left out. */
+export type Check = (where: string, value: unknown, isWritten?: boolean) => void
 
 export type Given<T> = { readonly [K in keyof T]: Exclude<T[K], undefined> }
 
@@ -180,7 +180,7 @@ export const checkOptions = <T extends object>(where: string, options: T, checks
   for (const [name, check] of Object.entries<Check>(checks)) {
     const isThere = Object.hasOwn(options, name)
     const value: unknown = isThere ? Reflect.get(options, name) : undefined
-    check(optionOf(where, name), value)
+    check(optionOf(where, name), value, isThere)
     if (value !== undefined || (name === 'auth' && isThere)) given.push([name, value])
   }
   // Safe: options of the same names and values; what is left out was undefined

@@ -31,8 +31,8 @@ export const checkKind = (where: string, kind: unknown): void => {
 export interface BeginOptions<Ask> {
   /** The intent. Default `signIn`; for a kind that does not support it, the first intent that the kind supports. */
   readonly intent?: Intent | undefined
-  /** What the kind is asked, such as `{ prompt: 'none' }`, or a function that says so. */
-  readonly ask?: Ask | ((ctx: Context) => Ask) | undefined
+  /** The question to the kind, such as `{ prompt: 'none' }`, or a function that returns it. `undefined` is a TypeError. */
+  readonly ask?: Ask | ((ctx: Context) => Ask)
   /**
    * `popup`: the route is opened by `window.open` of a page of the same origin. `finish` ends on a page that posts the return
    * path to this opener by `postMessage`, and closes itself; without such an opener it goes to the return path. Default `page`.
@@ -51,7 +51,7 @@ export interface BeginOptions<Ask> {
 const beginChecks = {
   as: carried,
   intent: is.maybe(is.oneOf('signIn', 'link', 'stepUp', 'reset', 'verify')),
-  ask: is.unchecked,
+  ask: is.ifWritten(is.unchecked),
   display: is.maybe(is.oneOf('page', 'popup')),
   conditional: is.maybe(is.flag),
 }

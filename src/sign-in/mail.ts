@@ -284,17 +284,20 @@ export interface EmailVerificationOptions extends MailOptions {
 export interface PasswordResetOptions extends EmailVerificationOptions {
   /**
    * Whether a new password will do, such as one of at least 15 characters that is not on a list of those that leaked (NIST SP 800-63B).
-   * Otherwise, as for an empty one, it is a 400 `weak`, and the link stays good. Default: the hook of `finish` decides.
+   * Otherwise, as for an empty one, it is a 400 `weak`, and the link stays good. Default: the hook of `finish` decides. `undefined` is a
+   * TypeError.
    */
-  readonly isGood?:
-    | ((
-        password: string,
-        account: LinkAccount & { readonly address: string },
-      ) => boolean | NewPassword | Promise<boolean | NewPassword>)
-    | undefined
+  readonly isGood?: (
+    password: string,
+    account: LinkAccount & { readonly address: string },
+  ) => boolean | NewPassword | Promise<boolean | NewPassword>
 }
 
-const linkChecks: Checks<PasswordResetOptions> = { ...mailChecks, accountOf: is.hook(2), isGood: is.maybe(is.hook(2)) }
+const linkChecks: Checks<PasswordResetOptions> = {
+  ...mailChecks,
+  accountOf: is.hook(2),
+  isGood: is.ifWritten(is.hook(2)),
+}
 
 /** A kind that is pressed in any browser. */
 export type LinkKind = Kind<

@@ -47,8 +47,8 @@ type Awaitable<A> = A | Promise<A>
 export interface PasswordSignInOptions<U extends object> extends SignInOptions<PasswordDone<U>> {
   /** The account of a name, or nothing. It is asked once more when the password was right, because a reset may have changed it. */
   readonly accountOf: (name: string) => Awaitable<Maybe<PasswordAccount<U>>>
-  /** The second factor: `secondFactor(...)`, for users who have set it up, or a function that returns that of a user. Default none. */
-  readonly factors?: SecondFactor | ((user: U) => Awaitable<Maybe<SecondFactor>>) | undefined
+  /** The second factor: `secondFactor(...)`, for users who have set it up, or a function that returns that of a user. Default none. `undefined` is a TypeError. */
+  readonly factors?: SecondFactor | ((user: U) => Awaitable<Maybe<SecondFactor>>)
   /**
    * Counts wrong passwords. Default: in the memory of this process, ten for an account from an address in 15 minutes, and a
    * hundred for an account in a day.
@@ -88,7 +88,7 @@ const factorsCheck: Check = (where, value) => {
 
 const checks: Checks<PasswordSignInOptions<never>> = {
   accountOf: is.hook(1),
-  factors: is.maybe(factorsCheck),
+  factors: is.ifWritten(factorsCheck),
   limiter: is.unchecked,
   save: is.maybe(is.hook(2)),
   signedIn: is.maybe(is.hook(2)),

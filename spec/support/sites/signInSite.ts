@@ -104,7 +104,14 @@ export const signInSite = async (
         return one && { id: one.username, stamp: `${one.password} ${one.address} ${one.isVerified}` }
       }
       const pushed = (one: LinkMail) => mails.push(one)
-      const reset = passwordReset({ ...times, limiter, path: '/reset/link', accountOf, send: pushed, isGood })
+      const reset = passwordReset({
+        ...times,
+        limiter,
+        path: '/reset/link',
+        accountOf,
+        send: pushed,
+        ...(isGood && { isGood }),
+      })
       const verify = emailVerification({ ...times, limiter, path: '/verify/link', accountOf, send: pushed })
       const spentStore = (store ?? (() => inMemory))()
       const authenticatorApp = totp({

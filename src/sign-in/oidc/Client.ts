@@ -26,11 +26,11 @@ export interface Client {
   readonly id: string
   /**
    * Its secret. A function is called for each request to the provider: for a secret that is a short-lived JSON Web
-   * Token, as Apple demands.
+   * Token, as Apple demands. `undefined` without a `key` is a TypeError, because a variable that is not set would make a public client.
    */
-  readonly secret?: string | (() => string | Promise<string>) | undefined
+  readonly secret?: string | (() => string | Promise<string>)
   /** Its private key, for `private_key_jwt` (RFC 7523); with `kid`, if the provider knows several. */
-  readonly key?: CryptoKey | PrivateKey | undefined
+  readonly key?: CryptoKey | PrivateKey
   /**
    * How it authenticates. Default: `client_secret_basic` with a secret, `private_key_jwt` with a key, `none` without
    * either.
@@ -69,6 +69,12 @@ export const registeredClient = (where: string, given: unknown) => {
   const { id, secret, key } = client
   if (secret !== undefined && key !== undefined) {
     throw new TypeError(`${where} has a secret and a key; a client authenticates with one of them`)
+  }
+  const unset = (['secret', 'key'] as const).find((name) => Object.hasOwn(given as Client, name))
+  if (unset !== undefined && (secret ?? key ?? client.authentication) === undefined) {
+    throw new TypeError(
+      `${where}: ${unset} is undefined, so anybody could be this client; is its variable set? Leave it out for a public client`,
+    )
   }
   const usual = secret !== undefined ? 'client_secret_basic' : key !== undefined ? 'private_key_jwt' : 'none'
   const { authentication: method = usual } = client

@@ -32,8 +32,8 @@ export interface ExchangeOptions {
   readonly audience?: string | undefined
   /** The URL of the next service (RFC 8707). */
   readonly resource?: string | undefined
-  /** The scopes of the new token. Default: as the provider decides. */
-  readonly scope?: ReadonlyArray<string> | undefined
+  /** The scopes of the new token. Default: as the provider decides. `undefined` is a TypeError. */
+  readonly scope?: ReadonlyArray<string>
   /** The time limit of a request to `tokenEndpoint`, in milliseconds. Default 5000. */
   readonly timeout?: number | undefined
 }
@@ -53,7 +53,7 @@ const checks: Checks<ExchangeOptions> = {
   client: is.unchecked,
   audience: is.maybe(is.nonEmpty),
   resource: is.maybe((where, value) => checkUrl(where, value, true)),
-  scope: is.maybe(is.listOf(isScope, 'must be an array of scopes')),
+  scope: is.ifWritten(is.listOf(isScope, 'must be an array of scopes')),
   timeout: is.maybe(is.positive),
 }
 

@@ -34,8 +34,8 @@ export interface OAuth2Options extends ProviderOptions {
   readonly authorize: string
   /** The address of its token endpoint. */
   readonly token: string
-  /** The identifier that the provider sends as `iss` (RFC 9207). If it is given, it must come. */
-  readonly issuer?: string | undefined
+  /** The identifier that the provider sends as `iss` (RFC 9207). If it is given, it must come. `undefined` is a TypeError. */
+  readonly issuer?: string
   /**
    * Asks the provider for the user. It returns an id that never changes and is never given to another user: a
    * number, not a name and not an e-mail address. An exception is a 500, but an `UnavailableError` or a network
@@ -61,7 +61,7 @@ const checks: Checks<OAuth2Options> = {
   name: is.nameLike(token),
   authorize: (where, value) => checkUrl(where, value, true),
   token: checkAddress,
-  issuer: is.maybe((where, value) => checkUrl(where, value)),
+  issuer: is.ifWritten((where, value) => checkUrl(where, value)),
   ...providerChecks,
   subject: is.hook(2),
   pkce: is.maybe(is.flag),

@@ -38,9 +38,9 @@ export interface OidcOptions extends Asking, ProviderOptions, ProviderPlace {
   readonly pushed?: boolean | undefined
   /**
    * The only algorithm of ID tokens. Default: those in the provider's metadata, but none by a secret. `HS256` is by the client's secret,
-   * of at least 32 bytes (OpenID Connect Core §10.1).
+   * of at least 32 bytes (OpenID Connect Core §10.1). `undefined` is a TypeError, as it is for `maxAge` and `acrValues`.
    */
-  readonly idTokenAlgorithm?: IdTokenAlgorithm | undefined
+  readonly idTokenAlgorithm?: IdTokenAlgorithm
   /** `false` for a provider that puts no nonce into its ID tokens; PKCE binds the code to the browser. Default `true`. */
   readonly nonce?: boolean | undefined
   /** How far the clocks may differ, in milliseconds. Default 30,000. */
@@ -58,12 +58,14 @@ export interface OidcKind extends Kind<Asking, ExpectedAnswer, AuthorizationResp
 
 const checks: Checks<OidcOptions> = {
   ...askingChecks,
+  maxAge: is.ifWritten(askingChecks.maxAge),
+  acrValues: is.ifWritten(askingChecks.acrValues),
   issuer: is.nonEmpty,
   ...providerChecks,
   responseMode: is.maybe(is.oneOf('query', 'form_post')),
   userinfo: is.maybe(is.flag),
   pushed: is.maybe(is.flag),
-  idTokenAlgorithm: is.maybe(is.oneOf(...idTokenAlgorithms)),
+  idTokenAlgorithm: is.ifWritten(is.oneOf(...idTokenAlgorithms)),
   nonce: is.maybe(is.flag),
   ...placeChecks,
   clockTolerance: is.maybe(is.millisecondsOrNone),
