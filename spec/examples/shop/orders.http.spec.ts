@@ -82,17 +82,6 @@ it('asks a user who came by a password to link the provider, and leads back to t
   expect((await ordersOf(site, browser)).status).toBe(200)
 })
 
-it('is a 503 while the API is down, and ends nothing', async () => {
-  const { site, browser } = await provided()
-  await throughProvider(site, browser, '/sign-in/provider')
-  const known = globalThis.fetch
-  onTestFinished(() => void (globalThis.fetch = known))
-  globalThis.fetch = () => Promise.resolve(new Response('<html>', { status: 502 }))
-  expect((await ordersOf(site, browser)).status).toBe(503)
-  globalThis.fetch = known
-  expect((await ordersOf(site, browser)).status).toBe(200)
-})
-
 it('is no page where the provider has no API', async () => {
   const site = await shopSite()
   expect((await jsonClient(() => site.origin).get('/orders')).status).toBe(404)

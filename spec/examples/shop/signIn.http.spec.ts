@@ -2,8 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { anna, enrolled, html, member, outcome, userOf } from '../../support/sites/shopClient.js'
 import { codeOf } from '../../support/servers/authenticatorApp.js'
-import { ANOTHER, pathOf, shopSite } from '../../support/sites/shopSite.js'
-import { stoppedClock } from '../../support/runs/clock.js'
+import { pathOf, shopSite } from '../../support/sites/shopSite.js'
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -23,19 +22,6 @@ describe('passwords', () => {
     })
     expect((await visitor.post('/sign-out')).status).toBe(204)
     expect(outcome(await visitor.get('/me'))).toEqual([401, 'absent'])
-  })
-
-  it('of a form lead to the path, or back to the page', async () => {
-    const visitor = (await shopSite()).client()
-    const form = { 'content-type': 'application/x-www-form-urlencoded', ...html }
-    for (const [fields, location] of [
-      ['username=anna&password=no', '/sign-in?failed=wrong'],
-      ['username=anna&password=anna-secret&returnTo=//evil.example', '/'],
-      ['username=anna&password=anna-secret&returnTo=/basket', '/basket'],
-    ] as const) {
-      const reply = await visitor.send('POST', '/sign-in/password', fields, form)
-      expect([reply.status, reply.headers.get('location')]).toEqual([303, location])
-    }
   })
 })
 
@@ -58,19 +44,6 @@ describe('mail', () => {
     expect(outcome(await visitor.post('/sign-in/mail/code', { handle, code }))).toEqual([200, undefined])
   })
 
-  it('is not sent to unknown addresses, with the same answer', async () => {
-    const site = await shopSite()
-    const reply = await site.client().post('/sign-in/mail', { address: 'stranger@shop.example' })
-    expect([reply.status, typeof member(reply, 'handle')]).toEqual([200, 'string'])
-    expect((await site.client().post('/reset', { address: 'stranger@shop.example' })).status).toBe(204)
-    expect((await site.client().post('/reset', { address: 'a@x.example,b@x.example' })).status).toBe(204)
-    expect((await site.client().post('/reset', {})).status).toBe(400)
-    // A mail that was asked for later comes, and no other one
-    await site.client().post('/sign-in/mail', { address: 'anna@shop.example' })
-    await site.mail()
-    expect(site.mails).toEqual([])
-  })
-
   it('verifies the address', async () => {
     const site = await shopSite()
     const visitor = await site.signedIn()
@@ -80,24 +53,6 @@ describe('mail', () => {
     expect(member(await visitor.get('/me'), 'verified')).toBe(true)
     // it comes again, and leads on
     expect(outcome(await site.client().post(pathOf(link)))).toEqual([200, undefined])
-  })
-
-  it('resets the password: of two links at once one passes, all sessions end, no user is signed in', async () => {
-    const site = await shopSite()
-    const old = await site.signedIn()
-    const links: string[] = []
-    for (let at = 0; at < 2; at++) {
-      expect((await site.client().post('/reset', { address: 'anna@shop.example' })).status).toBe(204)
-      links.push(pathOf((await site.mail()).link))
-    }
-    const pressing = site.client()
-    const pressed = await Promise.all(links.map((link, at) => pressing.post(link, { password: `${ANOTHER} ${at}` })))
-    expect(pressed.map(({ status }) => status).sort()).toEqual([204, expect.any(Number)])
-    expect(pressed.filter(({ status }) => status === 204)).toHaveLength(1)
-    expect([(await old.get('/me')).status, (await pressing.get('/me')).status]).toEqual([401, 401])
-    const passwords = ['anna-secret', `${ANOTHER} 0`, `${ANOTHER} 1`]
-    const tried = passwords.map((password) => site.client().post('/sign-in/password', { username: 'anna', password }))
-    expect((await Promise.all(tried)).filter(({ status }) => status === 204)).toHaveLength(1)
   })
 })
 
@@ -124,17 +79,6 @@ describe('second factors', () => {
     const answered = await another.post('/sign-in/recovery', { handle: member(byMail, 'handle'), code: recovery[0] })
     expect(answered.status).toBe(204)
     expect((await another.get('/vault')).status).toBe(200)
-  })
-
-  it('after a mail lead to the path of its beginning', async () => {
-    const site = await shopSite()
-    const { secret } = await enrolled(site)
-    const visitor = site.client()
-    await visitor.post('/sign-in/mail', { address: 'anna@shop.example', returnTo: '/basket' })
-    const page = await visitor.send('POST', pathOf((await site.mail()).link), undefined, html)
-    const [, handle] = /name="handle" value="([^"]+)"/.exec(String(page.body)) ?? []
-    const reply = await visitor.send('POST', '/sign-in/code', { handle, code: codeOf(secret) }, html)
-    expect([reply.status, reply.headers.get('location')]).toEqual([303, '/basket'])
   })
 
   it('are confirmed by a code that is spent, and replaced and removed with a fresh proof', async () => {
@@ -208,22 +152,6 @@ describe('another site', () => {
     }
     expect((await visitor.send('POST', '/basket', { item: 'tea' }, headers)).status).toBe(204)
     expect([await userOf(visitor), site.mails]).toEqual(['anna', []])
-  })
-})
-
-describe('ceremonies', () => {
-  it('that took too long are late, of every kind', async () => {
-    const clock = stoppedClock()
-    const site = await shopSite({ env: { LIFETIME_MS: '1500' } })
-    const visitor = site.client()
-    const handle = member(await visitor.post('/sign-in/mail', { address: 'anna@shop.example' }), 'handle')
-    const { link, code } = await site.mail()
-    await visitor.post('/reset', { address: 'anna@shop.example' })
-    const reset = pathOf((await site.mail()).link)
-    clock.move(1600)
-    expect(outcome(await visitor.post('/sign-in/mail/code', { handle, code }))).toEqual([400, 'late'])
-    expect(outcome(await visitor.post(pathOf(link)))).toEqual([400, 'late'])
-    expect(outcome(await visitor.post(reset, { password: ANOTHER }))).toEqual([400, 'late'])
   })
 })
 
