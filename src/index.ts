@@ -12,6 +12,7 @@ import * as Challenges from './core/Challenge.js'
 
 // the algebra
 export { authenticator, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './core/Authenticator.js'
+export type { AuthenticatorOptions } from './core/Authenticator.js'
 export { allOf } from './core/allOf.js'
 export { anyOf } from './core/lists.js'
 export { named } from './core/functionName.js'
@@ -28,7 +29,6 @@ export { throttled, type ThrottledOptions } from './guesses/throttled.js'
 export type { Guess } from './guesses/Guess.js'
 export type { Limiter, Limiters } from './guesses/Limiter.js'
 export { also, type Also, type Requirement } from './core/Requirement.js'
-export type { AuthenticatorOptions } from './core/Authenticator.js'
 export type {
   AllOf,
   AnyOf,
@@ -90,8 +90,7 @@ export {
   type CertificateSource,
   type ClientCertificateOptions,
 } from './kinds/clientCertificate.js'
-export { httpBasicAuth, type HttpBasicAuthOptions } from './kinds/http.js'
-export { httpBearer, type HttpBearerOptions } from './kinds/http.js'
+export { httpBasicAuth, httpBearer, type HttpBasicAuthOptions, type HttpBearerOptions } from './kinds/http.js'
 export { signedLinks, type SignedLink, type SignedLinks, type SignedLinksOptions } from './kinds/signedLinks.js'
 export {
   sessionAuth,

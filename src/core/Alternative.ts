@@ -89,11 +89,7 @@ const product = (some: ReadonlyArray<Alternative>, others: ReadonlyArray<Alterna
 const withScopedNode = (alternative: Alternative, around: Scoped): Alternative => {
   // its words are a wrapper
   if (around.isQuota === true) return alternative
-  if (around.unchecked !== undefined) return { ...alternative, objects: [...alternative.objects, around] }
-  return around.object === undefined ? withScopesDemanded(alternative, around) : withObject(alternative, around)
-}
-
-const withObject = (alternative: Alternative, around: Scoped): Alternative => {
+  if ((around.object ?? around.unchecked) === undefined) return withScopesDemanded(alternative, around)
   const words = around.decidedBy === undefined ? [] : [around.decidedBy]
   return {
     ...noting(alternative, ({ objects }, ofAll) => ({ objects: [...objects, ...words.map(ofAll)] })),

@@ -4,18 +4,7 @@
  * A failure is data: it says what happened, and never holds a credential. The error mapper (`Settings.ts`) decides
  * which HTTP response it becomes.
  *
- * | failure        | what happened                                                         | strength |
- * |----------------|-----------------------------------------------------------------------|----------|
- * | `absent`       | the client sent no credentials of this kind                           | 0        |
- * | `malformed`    | it sent something that cannot be such a credential, or sent it twice   | 1        |
- * | `invalid`      | well-formed, and refused                                              | 2        |
- * | `expired`      | was good once                                                         | 3        |
- * | `forged`       | good, but another site made the browser send it (CSRF)                | 4        |
- * | `insufficient` | authenticated, not allowed, or not in the way that is needed           | 5        |
- * | `notFound`     | authenticated, and the object is not there, or not for this caller     | 5        |
- * | `throttled`    | too many guesses: no hook was called                                  | stops    |
- * | `unavailable`  | it cannot be decided now: the store is down or slow                   | stops    |
- * | `raised`       | the hook threw                                                        | stops    |
+ * `failures` has all of them, from the weakest to the strongest.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -290,12 +279,10 @@ export const raised = (error: unknown): AuthError => Object.freeze({ _tag: 'rais
 interface FailureKind {
   /** Of several failures, the one with the highest counts. */
   readonly strength: number
-  /** What a record of the decision calls it. */
-  readonly outcome: 'refused' | 'forbidden' | 'throttled' | 'unavailable' | 'raised'
-  /** The keys that it has and not all have. */
-  readonly keys: ReadonlyArray<PropertyKey>
   /** What happened, for developers. */
   readonly words: string
+  /** The keys that it has and not all have. */
+  readonly keys?: ReadonlyArray<PropertyKey>
 }
 
 // The strength of what ends a list
@@ -303,41 +290,30 @@ const STOPS = 6
 
 /** @internal Every failure, in one table. A new one is a line here; the compiler finds the rest. */
 export const failures: { readonly [Tag in AuthError['_tag']]: FailureKind } = {
-  absent: { strength: 0, outcome: 'refused', keys: [], words: 'no credential of this kind was sent' },
-  malformed: { strength: 1, outcome: 'refused', keys: [], words: 'the credential cannot be read' },
-  invalid: { strength: 2, outcome: 'refused', keys: [], words: 'the credential was refused' },
-  expired: { strength: 3, outcome: 'refused', keys: [], words: 'the credential is no longer good' },
-  forged: {
-    strength: 4,
-    outcome: 'forbidden',
-    keys: [],
-    words: 'another site made the browser send it (Sec-Fetch-Site, Origin)',
-  },
+  absent: { strength: 0, words: 'no credential of this kind was sent' },
+  malformed: { strength: 1, words: 'the credential cannot be read' },
+  invalid: { strength: 2, words: 'the credential was refused' },
+  expired: { strength: 3, words: 'the credential is no longer good' },
+  forged: { strength: 4, words: 'another site made the browser send it (Sec-Fetch-Site, Origin)' },
   insufficient: {
     strength: 5,
-    outcome: 'forbidden',
-    keys: ['scope', 'proof', 'authentication', 'object'],
     words: 'authenticated, but not allowed',
+    keys: ['scope', 'proof', 'authentication', 'object'],
   },
-  notFound: {
-    strength: 5,
-    outcome: 'forbidden',
-    keys: ['object'],
-    words: 'the object is not there, or is not for this caller',
-  },
+  notFound: { strength: 5, words: 'the object is not there, or is not for this caller', keys: ['object'] },
   throttled: {
     strength: STOPS,
-    outcome: 'throttled',
-    keys: ['retryAfter'],
     words: 'too many guesses were made, so the credential was not looked at',
-  },
-  unavailable: {
-    strength: STOPS,
-    outcome: 'unavailable',
     keys: ['retryAfter'],
-    words: 'it cannot be decided now, or was not in time',
   },
-  raised: { strength: STOPS, outcome: 'raised', keys: ['error'], words: 'the hook threw' },
+  unavailable: { strength: STOPS, words: 'it cannot be decided now, or was not in time', keys: ['retryAfter'] },
+  raised: { strength: STOPS, words: 'the hook threw', keys: ['error'] },
+}
+
+/** @internal What a record of the decision calls a failure. */
+export const outcomeOf = ({ _tag }: AuthError) => {
+  if (_tag === 'throttled' || _tag === 'unavailable' || _tag === 'raised') return _tag
+  return failures[_tag].strength < failures.forged.strength ? 'refused' : 'forbidden'
 }
 
 /** Whether a value is one of the ten failures. */
@@ -351,20 +327,11 @@ export const hasExactKeys = (error: AuthError): boolean =>
   Object.hasOwn(error, '_tag') &&
   Reflect.ownKeys(error).every(
     (key) =>
-      (commonKeys.has(key) || failures[error._tag].keys.includes(key)) &&
+      (commonKeys.has(key) || failures[error._tag].keys?.includes(key) === true) &&
       Object.getOwnPropertyDescriptor(error, key)?.get === undefined,
   )
 
-const commonKeys: ReadonlySet<unknown> = new Set([
-  '_tag',
-  'challenge',
-  'branches',
-  'skipped',
-  'reason',
-  'detail',
-  'code',
-  'why',
-])
+const commonKeys: ReadonlySet<unknown> = new Set('_tag challenge branches skipped reason detail code why'.split(' '))
 
 /**
  * Whether a failure ends a list. After an outage or an exception, no weaker alternative is tried. A second scheme must

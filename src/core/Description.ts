@@ -1,8 +1,7 @@
 /** The demands of an authenticator, as data: a tree that the guard, the error mapper, OpenAPI and the audit read. None keeps a copy. */
 import type * as E from 'fp-ts/lib/Either.js'
 import type { Request } from './Request.js'
-import { absent, branchesOf, raised } from './AuthError.js'
-import type { AuthError, NeededAuthentication, NeededProof } from './AuthError.js'
+import { absent, branchesOf, raised, type AuthError, type NeededAuthentication, type NeededProof } from './AuthError.js'
 import { frozen, type Challenge } from './Challenge.js'
 import { deepFreeze, type Fact } from './data.js'
 import * as is from './checks.js'
@@ -52,17 +51,9 @@ export interface MutualTlsScheme {
 
 /** The field that a scheme reads, for `Vary` (RFC 9110 §12.5.5): `undefined` for a query, which is in the URL; `*` if unknown. */
 export const fieldOf = (scheme: SecurityScheme | undefined): string | undefined => {
-  switch (scheme?.type) {
-    case 'apiKey':
-      return scheme.in === 'query' ? undefined : scheme.in === 'cookie' ? 'Cookie' : scheme.name
-    case 'http':
-    case 'oauth2':
-    case 'openIdConnect':
-      return 'Authorization'
-    case 'mutualTLS':
-    case undefined:
-      return '*'
-  }
+  if (scheme?.type === 'apiKey')
+    return scheme.in === 'query' ? undefined : scheme.in === 'cookie' ? 'Cookie' : scheme.name
+  return scheme === undefined || scheme.type === 'mutualTLS' ? '*' : 'Authorization'
 }
 
 /** The longest value of a field of a form, in characters. */
@@ -235,18 +226,9 @@ export const leaves = (description: Description): ReadonlyArray<Leaf> =>
   description._tag === 'Leaf' ? [description] : children(description).flatMap(leaves)
 
 export const admitsAnonymous = (description: Description): boolean => {
-  switch (description._tag) {
-    case 'Leaf':
-      return false
-    case 'AnyOf':
-      return description.members.some(admitsAnonymous)
-    case 'AllOf':
-      return description.members.every(admitsAnonymous)
-    case 'Optional':
-      return true
-    case 'Scoped':
-      return admitsAnonymous(description.member)
-  }
+  const { _tag } = description
+  if (_tag === 'Leaf' || _tag === 'Optional') return _tag === 'Optional'
+  return _tag === 'AnyOf' ? description.members.some(admitsAnonymous) : children(description).every(admitsAnonymous)
 }
 
 /** Whether a request carries any of the credentials, good or bad. What is not known (a plain function) counts as sent. */
@@ -351,20 +333,15 @@ export const schemeNameOf = (leaf: Leaf, request?: Request): string | undefined 
 }
 
 const derivedName = (scheme: SecurityScheme): string => {
-  switch (scheme.type) {
-    case 'apiKey':
-      return componentName(
-        `${{ query: 'apiKeyQuery', header: 'apiKeyHeader', cookie: 'cookie' }[scheme.in]}_${scheme.name}`,
-      )
-    case 'http':
-      return componentName(
-        [scheme.scheme.toLowerCase(), ...(scheme.bearerFormat ?? '').split(' ')].filter(Boolean).join('_'),
-      )
-    case 'oauth2':
-    case 'openIdConnect':
-    case 'mutualTLS':
-      return scheme.type
+  if (scheme.type === 'apiKey') {
+    return componentName(
+      `${{ query: 'apiKeyQuery', header: 'apiKeyHeader', cookie: 'cookie' }[scheme.in]}_${scheme.name}`,
+    )
   }
+  if (scheme.type !== 'http') return scheme.type
+  return componentName(
+    [scheme.scheme.toLowerCase(), ...(scheme.bearerFormat ?? '').split(' ')].filter(Boolean).join('_'),
+  )
 }
 
 // OpenAPI 3.1, Components Object: a name has only these characters. Any other is replaced by its code

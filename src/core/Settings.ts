@@ -63,6 +63,9 @@ const withReason = (response: AuthResponse, error: AuthError): AuthResponse =>
 // A browser that keeps no cookies would try again for ever
 const unknownHere = 'This sign-in cannot be finished: it was used already, or this browser kept no cookie of it.'
 
+const string = { type: 'string' } as const
+const seconds = { type: 'number', description: 'In seconds' } as const
+
 /** @internal The members that a failure can add to its problem document. `withMembers` writes no others, so OpenAPI lists all. */
 export const problemMembers = {
   code: { type: 'string', description: 'Why, for programs' },
@@ -74,33 +77,19 @@ export const problemMembers = {
   proof: {
     type: 'object',
     description: 'The proof that the user must give first: by one of the methods, and not older than the age',
-    properties: {
-      methods: { type: 'array', items: { type: 'string' } },
-      maxAge: { type: 'number', description: 'In seconds' },
-    },
+    properties: { methods: { type: 'array', items: string }, maxAge: seconds },
   },
   authentication: {
     type: 'object',
     description:
       'How the user of the token must authenticate (RFC 9470): in one of the classes, not longer ago than the age',
-    properties: {
-      acr: { type: 'array', items: { type: 'string' } },
-      maxAge: { type: 'number', description: 'In seconds' },
-    },
+    properties: { acr: { type: 'array', items: string }, maxAge: seconds },
   },
   why: { enum: ['upstream'], description: 'The provider has ended the grant of this user: begin there again' },
   tried: {
     type: 'array',
     description: 'What was tried, for developers: only with `explain`',
-    items: {
-      type: 'object',
-      properties: {
-        challenge: { type: 'string' },
-        failure: { type: 'string' },
-        reason: { type: 'string' },
-        why: { type: 'string' },
-      },
-    },
+    items: { type: 'object', properties: { challenge: string, failure: string, reason: string, why: string } },
   },
 } as const
 

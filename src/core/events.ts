@@ -367,21 +367,16 @@ const eventNames: { readonly [C in keyof Events]: true } = {
 /** Whom a record names. */
 export type Names = Pick<Decision, 'subject' | 'actor'>
 
-/** @internal */
-export const userDigest = (application: string, user: string): string => recordDigest('user', application, user)
-
-/** @internal The digest of a session. It is not the one under which stores keep it. */
-export const digestOfSession = (id: string): string => recordDigest('session', id)
-
-/** @internal */
-export const keyDigest = (id: string): string => recordDigest('api-key', id)
-
-/** @internal The digest of a ceremony. It is not the one under which stores keep that it was used. */
-export const ceremonyDigest = (id: string): string => recordDigest('ceremony', id)
-
-// A JSON array, so that different parts never make the same string
-const recordDigest = (...parts: ReadonlyArray<string>): string =>
-  digest(JSON.stringify(['koa-with-auth/events', ...parts]))
+/**
+ * @internal The digest of a session, a key or a ceremony by its id, or of a user by the application and the id of the user. It is not the
+ * digest under which stores keep them.
+ */
+export const recordDigest = (
+  of: 'user' | 'session' | 'api-key' | 'ceremony',
+  ...parts: ReadonlyArray<string>
+): string =>
+  // a JSON array, so that different parts never make the same string
+  digest(JSON.stringify(['koa-with-auth/events', of, ...parts]))
 
 /**
  * Whether a record says that a sign-in has ended. Sockets and streams of the sign-in must end then.

@@ -1,14 +1,6 @@
 /**
  * How to change the principal: `map` takes a function of the principal, and `flatMap` takes a hook that may refuse it. `describedAs`
  * changes what is said about an authenticator.
- *
- * | `f` returns                        | `map`                      | `flatMap`                         |
- * |------------------------------------|----------------------------|-----------------------------------|
- * | an object, a string, a number, ... | the principal, as it is    | judged as a hook's answer         |
- * | an Option, an Either               | the principal, as it is    | unwrapped; `None`, `Left` refuse  |
- * | a falsy value                      | a bug: `raised`            | refused                           |
- * | a promise                          | a bug: `raised`            | awaited                           |
- * | for an anonymous caller            | not called: stays anonymous | called with `undefined`          |
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'

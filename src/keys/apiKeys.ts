@@ -19,7 +19,7 @@ import { because, expired, invalid, malformed } from '../core/AuthError.js'
 import { returningResults, type Evaluation } from '../core/Result.js'
 import type { StandardSchema } from '../core/Schema.js'
 import { isInstance, type ErrorCode } from '../core/data.js'
-import { keyDigest, report, type ApiKeyEvent } from '../core/events.js'
+import { recordDigest, report, type ApiKeyEvent } from '../core/events.js'
 import { sayingScopes } from '../core/granted.js'
 import * as is from '../core/checks.js'
 import { fromNow, memory, type Memory } from '../core/memory.js'
@@ -347,8 +347,8 @@ const rotate = async (self: Self, id: string, given: { readonly overlap: number 
   }
   report('api-key')(() => ({ event: 'rotated', id, overlapMs: overlap }))
   // the store says until when older secrets work
-  ends().askAbout(keyDigest(id))
-  self.tell(keyDigest(id))
+  ends().askAbout(recordDigest('api-key', id))
+  self.tell(recordDigest('api-key', id))
   return { key, id }
 }
 
@@ -358,8 +358,8 @@ const revoke = async (self: Self, id: string): Promise<boolean> => {
   const change = (record: KeyRecord) => (record.revokedAt === undefined ? { ...record, revokedAt } : record)
   if ((await self.inStore.update(id, change)) === undefined) return false
   report('api-key')(() => ({ event: 'revoked', id }))
-  ends().end(keyDigest(id), () => 'revoked')
-  self.tell(keyDigest(id))
+  ends().end(recordDigest('api-key', id), () => 'revoked')
+  self.tell(recordDigest('api-key', id))
   return true
 }
 

@@ -6,7 +6,7 @@
  */
 import { deepFreeze } from '../core/data.js'
 import { End, type EndCause, type EndSource } from '../core/ends.js'
-import { keyDigest } from '../core/events.js'
+import { recordDigest } from '../core/events.js'
 import { fromNow, memory } from '../core/memory.js'
 import { digest, isMac } from '../crypto/secrets.js'
 import type { Store } from '../stores/Store.js'
@@ -178,7 +178,7 @@ class KeyEnd extends End {
   }
 
   override named(): string {
-    return keyDigest(this.#id)
+    return recordDigest('api-key', this.#id)
   }
 
   override get cause(): EndCause {

@@ -39,48 +39,24 @@ const dataField = (session: object, name: string): unknown => {
 export const hasData = (session: object): boolean =>
   Object.keys(session).some((name) => dataField(session, name) !== undefined)
 
-interface WeaknessRule {
-  readonly when: (options: Readonly<Record<string, unknown>>, isProduction: boolean) => boolean
-  readonly warning: string
-}
-
-const weaknessRules: ReadonlyArray<WeaknessRule> = [
-  {
-    when: ({ store, ContextStore }) => store === undefined && ContextStore === undefined,
-    warning: 'without a store the session is in the cookie, readable, and signing out cannot end it; set `store`',
-  },
-  {
-    when: ({ signed }) => signed === false,
-    warning: 'unsigned cookies can be written by anybody; remove `signed: false`',
-  },
-  {
-    when: ({ httpOnly }) => httpOnly === false,
-    warning: 'scripts can read the cookie; remove `httpOnly: false`',
-  },
-  {
-    when: ({ sameSite }) => sameSite !== true && !/^(?:lax|strict)$/i.test(String(sameSite)),
-    warning: "browsers send the cookie along from other sites; set `sameSite: 'lax'`",
-  },
-  {
-    when: ({ secure }, isProduction) => isProduction && secure !== true,
-    warning: 'the cookie can travel unencrypted; set `secure: true`',
-  },
-  {
-    when: ({ maxAge }) => maxAge === 'session',
-    warning: 'a stolen cookie works for ever; set `maxAge` to milliseconds',
-  },
-  {
-    when: ({ valid }) => isAsync(valid),
-    warning: '`valid` is async, so every session counts as valid; make it sync, or use `loadUser`',
-  },
-]
-
 /** One sentence for each weakness of a koa-session that was set up by hand, with its fix (D-S3, D-S7, D-S12). */
 export const weaknessesOf = (
-  options: Readonly<Record<string, unknown>>,
+  { store, ContextStore, signed, httpOnly, sameSite, secure, maxAge, valid }: Readonly<Record<string, unknown>>,
   isProduction: boolean,
-): ReadonlyArray<string> =>
-  weaknessRules.filter(({ when }) => when(options, isProduction)).map(({ warning }) => warning)
+): ReadonlyArray<string> => {
+  const all = {
+    'without a store the session is in the cookie, readable, and signing out cannot end it; set `store`':
+      store === undefined && ContextStore === undefined,
+    'unsigned cookies can be written by anybody; remove `signed: false`': signed === false,
+    'scripts can read the cookie; remove `httpOnly: false`': httpOnly === false,
+    "browsers send the cookie along from other sites; set `sameSite: 'lax'`":
+      sameSite !== true && !/^(?:lax|strict)$/i.test(String(sameSite)),
+    'the cookie can travel unencrypted; set `secure: true`': isProduction && secure !== true,
+    'a stolen cookie works for ever; set `maxAge` to milliseconds': maxAge === 'session',
+    '`valid` is async, so every session counts as valid; make it sync, or use `loadUser`': isAsync(valid),
+  }
+  return Object.entries(all).flatMap(([warning, isWeak]) => (isWeak ? [warning] : []))
+}
 
 const shortKeyWarning = `app.keys: an older key has fewer than ${MIN_KEY_LENGTH} characters. It still verifies cookies, and whoever guesses it can sign them; take it out as soon as the sessions from before the rotation are over`
 

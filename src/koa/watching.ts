@@ -11,7 +11,7 @@ import type { Context, Request } from 'koa'
 import { evidenceOf } from '../core/Evidence.js'
 import { exchangeOfResponse, knownExchange, settingsOf, Attempt } from '../core/Exchange.js'
 import type { Exchange, PathParameters } from '../core/Exchange.js'
-import { branchesOf, failures, whyOf, type AuthError } from '../core/AuthError.js'
+import { branchesOf, outcomeOf, whyOf, type AuthError } from '../core/AuthError.js'
 import { decideOf, make, mapLeaves, type Authenticator } from '../core/Authenticator.js'
 import { andThen, isAnonymous, type Evaluation } from '../core/Result.js'
 import { ownFields, ownOrGetter } from '../core/data.js'
@@ -179,7 +179,7 @@ const resultWriter = (description: Description): WriteResult => {
   }
   const failed = (draft: Draft, error: AuthError, passed: ReadonlyArray<Leaf>, request: Request): void => {
     const why = whyOf(error)
-    draft.outcome = failures[error._tag].outcome
+    draft.outcome = outcomeOf(error)
     // no credential was wrong: one was not sent
     draft.failure = why === 'partial' ? 'absent' : error._tag
     if (why !== undefined) draft.why = why

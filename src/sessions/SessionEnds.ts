@@ -6,7 +6,7 @@
  */
 import { ownField } from '../core/data.js'
 import { End, type EndCause } from '../core/ends.js'
-import { userDigest } from '../core/events.js'
+import { recordDigest } from '../core/events.js'
 import { ends } from '../ends/ends.js'
 import { fromNow, memory, type Memory } from '../core/memory.js'
 import type { Tell } from '../stores/signals.js'
@@ -48,7 +48,7 @@ class SessionEnd extends End {
   }
 
   override named(): string {
-    return userDigest(this.owner.name, this.signIn.id)
+    return recordDigest('user', this.owner.name, this.signIn.id)
   }
 
   override get cause(): EndCause {
@@ -128,11 +128,11 @@ const look = async (self: SessionEnds, end: SessionEnd, gone: EndCause): Promise
 
 const endsOfUser = (self: SessionEnds, user: string): ReadonlyArray<SessionEnd> =>
   ends()
-    .of(userDigest(self.name, user))
+    .of(recordDigest('user', self.name, user))
     .filter((end): end is SessionEnd => end instanceof SessionEnd && end.owner === self)
 
 const endThose = (self: SessionEnds, user: string, isMeant: (end: SessionEnd) => boolean): void => {
-  const digest = userDigest(self.name, user)
+  const digest = recordDigest('user', self.name, user)
   ends().end(digest, (one) =>
     one instanceof SessionEnd && one.owner === self && isMeant(one) ? 'signed out' : undefined,
   )

@@ -11,7 +11,7 @@ import * as AuthErrors from '../core/AuthError.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
 import { deepFreeze, isInstance, ownFields, type ErrorCode } from '../core/data.js'
 import { fromNow, memory } from '../core/memory.js'
-import { report, digestOfSession, signedIn, signedOut, userDigest } from '../core/events.js'
+import { report, recordDigest, signedIn, signedOut } from '../core/events.js'
 import type { Names, SignedOutReason, SessionDigest } from '../core/events.js'
 import { sign, signedBy } from '../crypto/appKeys.js'
 import { sessionField } from '../kinds/plainSession.js'
@@ -184,7 +184,10 @@ export class SignInReports {
   }
 
   digestsOf(sessionId: string, user: string): SessionDigest {
-    return Object.freeze({ user: userDigest(this.application, user), session: digestOfSession(sessionId) })
+    return Object.freeze({
+      user: recordDigest('user', this.application, user),
+      session: recordDigest('session', sessionId),
+    })
   }
 
   /** A session of a user is over, by its digest. Without one, all sessions of the user are. */
@@ -193,7 +196,7 @@ export class SignInReports {
     report('signed-out')(() => ({
       application,
       reason,
-      user: userDigest(application, user),
+      user: recordDigest('user', application, user),
       ...(session !== undefined && { session }),
     }))
   }
@@ -236,13 +239,13 @@ class RequestReports {
     const signIn = this.#known.get(id)
     this.#known.delete(id)
     if (signIn !== undefined && signIn.names === undefined) {
-      this.#all.signedOut(signIn.user, reason, digestOfSession(id))
+      this.#all.signedOut(signIn.user, reason, recordDigest('session', id))
     }
   }
 
   /** The same for a session whose end a request showed. It is reported once. */
   reportExpiry(id: string, reason: SignedOutReason): void {
-    if (this.#all.isFirst(digestOfSession(id))) this.over(id, reason)
+    if (this.#all.isFirst(recordDigest('session', id))) this.over(id, reason)
     else this.#known.delete(id)
   }
 

@@ -15,7 +15,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
-import { digestOfSession } from '../core/events.js'
+import { recordDigest } from '../core/events.js'
 import { fromNow } from '../core/memory.js'
 import { sessionField } from '../kinds/plainSession.js'
 import type { Bearer } from './Bearer.js'
@@ -145,7 +145,7 @@ const permitted = (
   data: SessionData,
 ): unknown => {
   if (stamp !== auth.stamp) return session.reportExpiry(id, 'logOutEverywhere')
-  const isLive = list === undefined || isListed(list, auth, entry, digestOfSession(id))
+  const isLive = list === undefined || isListed(list, auth, entry, recordDigest('session', id))
   if (isLive === true) return data
   if (isLive === false) return session.reportExpiry(id, 'logOut')
   return isLive.then((live) => (live ? data : session.reportExpiry(id, 'logOut')))

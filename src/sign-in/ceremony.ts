@@ -10,7 +10,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from '../core/AuthError.js'
 import type { UnfinishedReason } from '../core/UnfinishedReason.js'
-import { ceremonyDigest, report, userDigest, type CeremonyEvent } from '../core/events.js'
+import { recordDigest, report, type CeremonyEvent } from '../core/events.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
 import { counting } from '../guesses/Guess.js'
 import { memoryLimiter } from '../guesses/memoryLimiter.js'
@@ -395,7 +395,7 @@ interface KnownCeremony {
 }
 
 const digestOfUser = ({ name }: State, subject: string | undefined) =>
-  subject !== undefined && { user: userDigest(name, subject) }
+  subject !== undefined && { user: recordDigest('user', name, subject) }
 
 const reportGood = (
   self: State,
@@ -404,7 +404,7 @@ const reportGood = (
   { id, intent, subject }: KnownCeremony,
 ): void =>
   report('ceremony')(() => {
-    const about = { intent, ceremony: ceremonyDigest(id), ...digestOfUser(self, subject) }
+    const about = { intent, ceremony: recordDigest('ceremony', id), ...digestOfUser(self, subject) }
     return { event, application: self.name, kind, ...about }
   })
 
@@ -421,7 +421,7 @@ const reportRefused = (
       ...{ event: 'refused', application: self.name, kind, step, failure: failure._tag },
       ...(reason !== undefined && { reason }),
       // of a beginning it has none, because its handle was never sent
-      ...(id !== undefined && { ceremony: ceremonyDigest(id) }),
+      ...(id !== undefined && { ceremony: recordDigest('ceremony', id) }),
       ...(intent !== undefined && { intent, ...digestOfUser(self, subject) }),
     }
   })

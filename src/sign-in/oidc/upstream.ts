@@ -7,7 +7,7 @@ import type Koa from 'koa'
 import type { Middleware } from 'koa'
 import * as is from '../../core/checks.js'
 import { isInstance, type ErrorCode } from '../../core/data.js'
-import { report, userDigest, type UpstreamEvent } from '../../core/events.js'
+import { report, recordDigest, type UpstreamEvent } from '../../core/events.js'
 import { checkHook, checkOptions, declareFactory, isScope, typeName, type Checks } from '../../core/options.js'
 import { UnavailableError } from '../../core/Result.js'
 import { digest } from '../../crypto/secrets.js'
@@ -134,7 +134,7 @@ const pendingOf = (kind: string, holder: GrantHolder, proof: object): GrantPlace
 }
 
 const notify = ({ issuer }: TokenClient, application: string, user: string, event: UpstreamEvent['event']): void =>
-  report('upstream')(() => ({ event, application, issuer, user: userDigest(application, user) }))
+  report('upstream')(() => ({ event, application, issuer, user: recordDigest('user', application, user) }))
 
 // The grants of all sessions of a user
 const grantsOfUser = (holder: GrantHolder, kind: string): string => grantKey(holder, kind, 'all')
