@@ -186,12 +186,11 @@ interface ApplicationRun {
 
 /** Makes an application that adds to the settings around it: by `addition`, which `onError` may change between requests. */
 const application = (addition: () => Addition): ApplicationLevel => {
-  const key = Symbol('a visit to one application')
-  // Safe: it is written here alone
-  const visitsIn = ({ visits }: Exchange) => visits as Map<symbol, ApplicationRun> | undefined
+  const key = Symbol('one application')
+  const visits = new WeakMap<Exchange, ApplicationRun>()
   const visitIn = (exchange: Exchange): ApplicationRun => {
-    const visit = visitsIn(exchange)?.get(key) ?? { isHandling: false }
-    exchange.visits = (visitsIn(exchange) ?? new Map<symbol, ApplicationRun>()).set(key, visit)
+    const visit = visits.get(exchange) ?? { isHandling: false }
+    visits.set(exchange, visit)
     return visit
   }
 
@@ -214,7 +213,7 @@ const application = (addition: () => Addition): ApplicationLevel => {
     const exchange = exchangeOf(ctx)
     const { settings: outer } = exchange
     const settings = settingsIn(outer)
-    const added = visitsIn(exchange)?.get(key)?.added
+    const added = visits.get(exchange)?.added
     exchange.settings = added?.within?.outer === outer ? added : settings
     if (settings.exceptionHandlers.size === 0) return next()
     const visit = visitIn(exchange)
@@ -235,7 +234,7 @@ const application = (addition: () => Addition): ApplicationLevel => {
         exchange.settings = inner
         return value
       },
-      (error: unknown) => rememberError(visitsIn(exchange)?.get(key), error, true),
+      (error: unknown) => rememberError(visits.get(exchange), error, true),
     )
   }
   return { begin: aroundHooks(begin), end: aroundHooks(end), addition }

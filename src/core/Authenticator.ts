@@ -272,13 +272,7 @@ interface KindDefinition<X, C, R> extends AuthenticatorOptions<X, C, R> {
 export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   kind: KindDefinition<X, C, R>,
 ): Authenticator<PrincipalFromAnswer<R>> => {
-  const {
-    extract,
-    maxLength = MAX_CREDENTIAL_LENGTH,
-    authenticate,
-    evidence: known = plainEvidence,
-    isFunction = false,
-  } = kind
+  const { extract, maxLength = MAX_CREDENTIAL_LENGTH, authenticate } = kind
   // Safe: `AnyCredentials` lets through exactly what the default of `C` says
   const credentials = kind.credentials ?? (AnyCredentials as Schema<C>)
   const validate = decoderOf('authenticator({ credentials })', credentials)
@@ -286,27 +280,42 @@ export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
     typeof sent === 'string' && sent.length > maxLength ? tooLongCredential : validate(sent)
   const leaf = leafOf(kind)
   const reading = extract === anything ? undefined : { extract, decode }
-  const self: KindSteps<C> = {
-    extract,
-    decode,
-    authenticate,
-    finished: finisherOf(kind.hook ?? authenticate),
-    finish: finishKindWith(finishingHookResult(leaf), known, isFunction),
-    absent: Descriptions.constantFailure(leaf, AuthErrors.absent),
-    unread: Descriptions.constantFailure(leaf, AuthErrors.because(AuthErrors.absent, 'body')),
-    malformed: malformedFor(leaf),
-    failed: (error) => E.left(Descriptions.withChallenges(leaf, failureOf(error))),
-  }
+  const self = stepsOf(kind, leaf, decode)
   const decide: Decide = (attempt) => decideKind(self, attempt)
   const made = make(leaf, kind.around?.(decide, leaf) ?? decide, reading)
   // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes
   return keepingScopes(made, authenticate) as Authenticator<PrincipalFromAnswer<R>>
 }
 
+/** How a kind decides. Its failures are constants. */
+const stepsOf = <C>(
+  {
+    extract,
+    authenticate,
+    hook,
+    evidence: known = plainEvidence,
+    isFunction = false,
+  }: KindDefinition<unknown, C, unknown>,
+  leaf: Descriptions.Leaf,
+  decode: Decode<C>,
+) => ({
+  extract,
+  decode,
+  authenticate,
+  finished: finisherOf(hook ?? authenticate),
+  finish: finishKindWith(finishingHookResult(leaf), known, isFunction),
+  absent: Descriptions.constantFailure(leaf, AuthErrors.absent),
+  unread: Descriptions.constantFailure(leaf, AuthErrors.because(AuthErrors.absent, 'body')),
+  malformed: malformedFor(leaf),
+  failed: (error: unknown): E.Either<AuthError, never> => E.left(Descriptions.withChallenges(leaf, failureOf(error))),
+})
+
+type KindSteps<C> = ReturnType<typeof stepsOf<C>>
+
 /** The failures of credentials of a wrong form: one constant for each cause. */
-const malformedFor = (leaf: Descriptions.Leaf): KindSteps<unknown>['malformed'] => {
+const malformedFor = (leaf: Descriptions.Leaf) => {
   const made = new Map<AuthErrors.Why, E.Left<AuthError>>()
-  return (sent, error) => {
+  return (sent: unknown, error: unknown): E.Either<AuthError, never> => {
     const why = Array.isArray(sent) ? 'twice' : error === 'length' ? 'length' : causeOf(error)
     const failure = made.get(why) ?? Descriptions.constantFailure(leaf, AuthErrors.because(AuthErrors.malformed, why))
     made.set(why, failure)
@@ -329,19 +338,6 @@ const leafOf = <X, C, R>(kind: KindDefinition<X, C, R>): Descriptions.Leaf => {
   }
   const wrappers = [...(kind.notes?.wrappers ?? []), ...wordsOfHook(kind.hook ?? kind.authenticate)]
   return Descriptions.noted(leaf, { ...kind.notes, ...(wrappers.length > 0 && { wrappers }) })
-}
-
-/** How a kind decides. Its failures are constants. */
-interface KindSteps<C> {
-  readonly extract: (request: Request) => O.Option<unknown>
-  readonly decode: Decode<C>
-  readonly authenticate: (request: Request, credentials: C) => unknown
-  readonly finished: ReturnType<typeof finisherOf>
-  readonly finish: (answer: Result<unknown>, attempt: Attempt) => Result<unknown>
-  readonly absent: E.Either<AuthError, never>
-  readonly unread: E.Either<AuthError, never>
-  readonly malformed: (sent: unknown, error: unknown) => E.Either<AuthError, never>
-  readonly failed: (error: unknown) => E.Either<AuthError, never>
 }
 
 const finishKindWith =

@@ -111,8 +111,6 @@ export class Exchange {
   head: unknown = undefined
   /** What was decided, if there is a subscriber, see `koa/watching.ts`. */
   declare decision: unknown
-  /** The applications that the request is in, see `apiApp.ts`. */
-  declare visits: unknown
   /** Whether a token in the field `Authorization` carries the session, which browsers send by no form or link. */
   declare isByToken: boolean | undefined
   /** The challenge of tokens that carry sessions, if the application has some: the kinds of the root do not know it. */

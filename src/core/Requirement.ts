@@ -128,13 +128,7 @@ export const Monoid: monoid.Monoid<Requirement> = deepFreeze({
 
 /** What is enforced if there is no level above: the authenticator, or `undefined` if anyone may call. */
 export const effective = (requirement: Requirement): Authenticator<unknown> | undefined => {
-  switch (requirement._tag) {
-    case 'Inherit':
-    case 'Public':
-      return undefined
-    case 'Also':
-      return effective(withAlso(undefined, requirement))
-    default:
-      return demanded(requirement.authenticator)
-  }
+  if (requirement._tag === 'Also') return effective(withAlso(undefined, requirement))
+  if (requirement._tag === 'Inherit' || requirement._tag === 'Public') return undefined
+  return demanded(requirement.authenticator)
 }

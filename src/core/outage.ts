@@ -44,9 +44,6 @@ export const concludedInTime = <P, A>(
     evaluation.then(settle, (error: unknown) => settle(E.left(raised(error))))
   })
 
-const resultInTime = <P>(evaluation: Promise<Result<P>>, ms: number): Promise<Result<P>> =>
-  concludedInTime(evaluation, ms, identity)
-
 /**
  * Limits the asynchronous work of an authenticator to `ms` milliseconds. Beyond them, the failure is `unavailable`, a 503. It can
  * only shorten the application's time limit. Throws a TypeError if `ms` is not a positive number.
@@ -67,7 +64,7 @@ export const timeout = (ms: number) => {
       description: member.description,
       decide: (attempt) => {
         const evaluation = decide(attempt)
-        return evaluation instanceof Promise ? resultInTime(evaluation, ms) : evaluation
+        return evaluation instanceof Promise ? concludedInTime(evaluation, ms, identity) : evaluation
       },
     }
   }

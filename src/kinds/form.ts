@@ -11,7 +11,7 @@ import * as AuthErrors from '../core/AuthError.js'
 import { kindOf, unreadBody, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { isForged } from '../core/CrossOrigin.js'
-import { MAX_FIELD_LENGTH } from '../core/Description.js'
+import { MAX_FIELD_LENGTH, type KindOptions } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { settingsOf } from '../core/Exchange.js'
 import { deepFreeze, ownField, ownOrGetter } from '../core/data.js'
@@ -21,15 +21,11 @@ import { checkOptions, declareFactory, type Check, type Checks } from '../core/o
 /** The fields of a form: each a string that is not empty, of at most 8192 characters. */
 export type FormFields<F extends ReadonlyArray<string>> = { readonly [Name in F[number]]: string }
 
-export interface FormAuthOptions<F extends ReadonlyArray<string>, R> {
+export interface FormAuthOptions<F extends ReadonlyArray<string>, R> extends Pick<KindOptions, 'realm' | 'schemeName'> {
   /** The names of the fields; all are required. */
   readonly fields: F
   /** Decides about the fields. Do the same work for an unknown user as for a wrong password. */
   readonly authenticate: (request: Request, fields: FormFields<F>) => R
-  /** The protection space; default: the application's. */
-  readonly realm?: string | undefined
-  /** Its name in the audit and in records of events, where two forms have the same fields. */
-  readonly schemeName?: string | undefined
 }
 
 // They are quoted in a challenge, separated by blanks

@@ -48,21 +48,11 @@ export const bearerChallenge = (
   const invalid = make(scheme, { ...own, error: 'invalid_token' })
   const over = make(scheme, { ...own, error: 'invalid_token', ...expired })
   return (error) => {
-    switch (error._tag) {
-      case 'malformed':
-      case 'invalid':
-        return invalid
-      case 'expired':
-        return over
-      case 'insufficient':
-        return make(scheme, {
-          ...own,
-          error: 'insufficient_scope',
-          ...(error.scope !== undefined && { scope: error.scope.join(' ') }),
-        })
-      default:
-        return bare
-    }
+    if (error._tag === 'malformed' || error._tag === 'invalid') return invalid
+    if (error._tag === 'expired') return over
+    if (error._tag !== 'insufficient') return bare
+    const { scope } = error
+    return make(scheme, { ...own, error: 'insufficient_scope', ...(scope !== undefined && { scope: scope.join(' ') }) })
   }
 }
 

@@ -29,10 +29,7 @@ export interface RightsOptions<U> {
 }
 
 /** Decides about users. The functions throw for a user whose rights cannot be read. */
-export interface Rights {
-  readonly isActive: (user: object) => boolean
-  readonly isStaff: (user: object) => boolean
-  readonly isSuperuser: (user: object) => boolean
+export interface Rights extends Readonly<Record<(typeof allFlags)[number], (user: object) => boolean>> {
   /**
    * Which flag of the user is no boolean, and the fix; `undefined` if all are. Only flags that decide count. Never
    * prints a value.
@@ -73,11 +70,11 @@ export const rightsFrom = (where: string, options: RightsOptions<never>): Rights
     isStaff: decidedBy('isStaff', (user) => ownOrGetter(user, 'isStaff') === true),
     isSuperuser: decidedBy('isSuperuser', (user) => ownOrGetter(user, 'isSuperuser') === true),
     mistakeOf: (user) => {
-      for (const name of flags) {
-        if (isFlagOrNone(ownOrGetter(user, name))) continue
-        return `${name} of the loaded user is not a boolean; load { ...user, ${name}: Boolean(user.${name}) }, for example`
-      }
-      return undefined
+      const wrong = flags.find((name) => !isFlagOrNone(ownOrGetter(user, name)))
+      return (
+        wrong &&
+        `${wrong} of the loaded user is not a boolean; load { ...user, ${wrong}: Boolean(user.${wrong}) }, for example`
+      )
     },
   }
 }
