@@ -47,7 +47,6 @@ describeWithRedis('a silent hub', () => {
     ownEnds()
     const signals = redisSignals(await make(server.url, `redis://127.0.0.1:${port}`))
     await signals.subscribe(() => {})
-    connected(signals)
     let asked = 0
     class Counted extends NamedEnd {
       override async ask(): Promise<number> {
@@ -58,8 +57,9 @@ describeWithRedis('a silent hub', () => {
     const events: string[] = []
     onTestFinished(on('store-outage', ({ store, event }) => void (store === 'signals' && events.push(event))))
     // after the clients are connected: the clock of this test drives the heartbeat alone
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
     onTestFinished(() => void vi.useRealTimers())
+    connected(signals)
     ends().open(new Counted(Infinity, 'anna'), { abort: () => {} })
     const pass = async (isDone: () => boolean): Promise<void> => {
       for (let at = 0; !isDone() && at < 5000; at++) {

@@ -113,19 +113,12 @@ class Ends {
   readonly #deadlines = new Deadlines()
   // A class of ends asks one store
   readonly #lookUps = new Map<unknown, LookUps>()
-  readonly #watchers = new Set<() => void>()
   #timer: ReturnType<typeof setTimeout> | undefined
   #firesAt = Infinity
 
   /** Whether ends wait under names, of which other processes may say something. */
   get isWaiting(): boolean {
     return this.#named.size > 0
-  }
-
-  /** Calls a function whenever an end begins to wait under a name, and none did before. */
-  watch(begin: () => void): void {
-    this.#watchers.add(begin)
-    if (this.isWaiting) begin()
   }
 
   open(end: End, target: Ending): void {
@@ -143,7 +136,6 @@ class Ends {
     if (before !== undefined) return before
     const made = { name, first: undefined }
     this.#named.set(name, made)
-    if (this.#named.size === 1) for (const begin of this.#watchers) begin()
     return made
   }
 

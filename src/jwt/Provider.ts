@@ -1,10 +1,10 @@
 /** A provider is made from an issuer: whose tokens are accepted, and with which keys they are verified. */
 import { createPublicKey, KeyObject } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from '../core/Request.js'
 import { fromNow, memory, type Memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
-import { ownFields } from '../core/data.js'
 import { bare, checkOptions, isPlain, typeName } from '../core/options.js'
 import { isThenable, toPromise } from '../core/Result.js'
 import { checkAddress, checkUrl, discovering } from './fetching.js'
@@ -189,7 +189,7 @@ const foundProviders = (find: Function, isOfRequest: boolean, common: SharedTerm
   const made = (iss: string, issuer: unknown): Provider | undefined => {
     if (issuer === undefined || issuer === null || issuer === false) return undefined
     const before = kept.get(iss)
-    if (before !== undefined && isSameIssuer(before.issuer, issuer)) return before.provider
+    if (before !== undefined && isDeepStrictEqual(before.issuer, issuer)) return before.provider
     // a copy, because the application may change its object and return it again, also while keys are fetched
     const own = copyOfIssuer(issuer)
     const provider = providerOf(own, common, shared)
@@ -212,18 +212,9 @@ const foundProviders = (find: Function, isOfRequest: boolean, common: SharedTerm
 
 const copyOfIssuer = (u: unknown): unknown => {
   if (Array.isArray(u)) return u.map(copyOfIssuer)
-  if (u instanceof Uint8Array) return Buffer.from(u)
+  // a copy of its own class, which `slice` of a Buffer is not
+  if (u instanceof Uint8Array) return Uint8Array.prototype.slice.call(u)
   return isPlain(u) ? Object.fromEntries(Object.entries(u).map(([name, one]) => [name, copyOfIssuer(one)])) : u
-}
-
-// A function that is asked for each request may make the same object anew
-const isSameIssuer = (one: unknown, other: unknown): boolean => {
-  if (one instanceof Uint8Array && other instanceof Uint8Array) return Buffer.compare(one, other) === 0
-  if (Array.isArray(one) && Array.isArray(other))
-    return one.length === other.length && one.every((member, at) => isSameIssuer(member, other[at]))
-  if (!isPlain(one) || !isPlain(other)) return one === other
-  const [first, second] = [ownFields(one), ownFields(other)]
-  return [...Object.keys(first), ...Object.keys(second)].every((name) => isSameIssuer(first[name], second[name]))
 }
 
 const listedProviders = (given: unknown, common: SharedTerms): ReadonlyMap<string, Provider> => {

@@ -1,4 +1,5 @@
 /** A store in the memory of one process: entry point `koa-with-auth/stores`. */
+/* eslint-disable @typescript-eslint/require-await -- the methods of a store return promises */
 import { steadyClock } from '../core/data.js'
 import { declareFactory } from '../core/options.js'
 import { wholeLifetime, type Store } from './Store.js'
@@ -56,8 +57,6 @@ const addMember = (self: StoreMemory, set: string, member: string, until: number
   sweep(self)
 }
 
-const promised = <A>(change: () => A): Promise<A> => new Promise((resolve) => resolve(change()))
-
 /**
  * A store that keeps everything in memory, and drops what has expired. It is for development and tests: everything is lost when the
  * process ends, and no other process knows it.
@@ -73,19 +72,16 @@ export const memoryStore = (): Store => {
   const self: StoreMemory = { texts: new Map(), sets: new Map(), overBy: steadyClock(), writes: 0 }
   return {
     get: (keys) => keys.map((key) => liveText(self, key)?.text),
-    insert: (key, text, lifetime) =>
-      promised(() => liveText(self, key) === undefined && keepText(self, key, text, untilOf(lifetime))),
-    update: (key, text, lifetime, was) =>
-      promised(() => {
-        const known = liveText(self, key)?.text
-        return known !== undefined && (was ?? known) === known && keepText(self, key, text, untilOf(lifetime))
-      }),
-    end: (key, lifetime) => promised(() => endKey(self, key, untilOf(lifetime))),
-    add: (set, member, lifetime) => promised(() => addMember(self, set, member, untilOf(lifetime))),
-    members: (set) =>
-      promised(() =>
-        [...(self.sets.get(set) ?? [])].flatMap(([member, until]) => (until > Date.now() ? [member] : [])),
-      ),
+    insert: async (key, text, lifetime) =>
+      liveText(self, key) === undefined && keepText(self, key, text, untilOf(lifetime)),
+    update: async (key, text, lifetime, was) => {
+      const known = liveText(self, key)?.text
+      return known !== undefined && (was ?? known) === known && keepText(self, key, text, untilOf(lifetime))
+    },
+    end: async (key, lifetime) => endKey(self, key, untilOf(lifetime)),
+    add: async (set, member, lifetime) => addMember(self, set, member, untilOf(lifetime)),
+    members: async (set) =>
+      [...(self.sets.get(set) ?? [])].flatMap(([member, until]) => (until > Date.now() ? [member] : [])),
   }
 }
 

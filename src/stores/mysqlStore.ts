@@ -1,7 +1,7 @@
 /** A store in MySQL or MariaDB: entry point `koa-with-auth/stores`. */
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
-import { statementsIn, type SqlValue } from './sql.js'
+import { statementsIn, tablesIn, type SqlValue } from './sql.js'
 import { creating, PRUNED_AT_ONCE, serverStore } from './sqlServer.js'
 import type { Store } from './Store.js'
 
@@ -18,26 +18,11 @@ export interface MysqlStoreOptions {
   readonly create?: boolean | undefined
 }
 
-/**
- * The statements that create the tables, each of which can run twice. Strings are bytes, because a collation takes strings for equal that
- * differ.
- */
-export const mysqlTables = [
-  `create table if not exists auth_texts (
-  id varbinary(500) not null,
-  text longblob,
-  until bigint not null,
-  primary key (id),
-  key auth_texts_until (until)
-) engine = InnoDB`,
-  `create table if not exists auth_members (
-  set_id varbinary(500) not null,
-  member varbinary(2000) not null,
-  until bigint not null,
-  primary key (set_id, member),
-  key auth_members_until (until)
-) engine = InnoDB`,
-]
+// Strings are bytes, because a collation takes strings for equal that differ
+const types = ['varbinary(500)', 'varbinary(2000)', 'longblob']
+
+/** The statements that create the tables, each of which can run twice. */
+export const mysqlTables = tablesIn(' engine = InnoDB', undefined, types, true)
 
 // Without a time zone, in which an hour could come twice
 const now = `(timestampdiff(microsecond, '1970-01-01', utc_timestamp(6)) div 1000)`
@@ -59,12 +44,11 @@ const statements = statementsIn({
     end: 'on duplicate key update until = if(text is null, greatest(until, values(until)), values(until)), text = null',
     add: 'on duplicate key update until = greatest(until, values(until))',
   },
+  // In this order, because a look for the rows to delete would wait for locks
+  pruning: (table, key) =>
+    `delete kept from (select ${key} from ${table} where until <= ${now} limit ${PRUNED_AT_ONCE} for update skip locked) as old
+straight_join ${table} as kept using (${key}) where kept.until <= ${now}`,
 })
-
-// In this order, because a look for the rows to delete would wait for locks
-const deleteExpired = (table: string, ...key: ReadonlyArray<string>): string =>
-  `delete kept from (select ${key.join(', ')} from ${table} where until <= ${now} limit ${PRUNED_AT_ONCE} for update skip locked) as old
-straight_join ${table} as kept on ${key.map((one) => `kept.${one} = old.${one}`).join(' and ')} where kept.until <= ${now}`
 
 const CALLER = 'mysqlStore'
 
@@ -109,7 +93,6 @@ export const mysqlStore = (options: MysqlStoreOptions): Store => {
     caller: CALLER,
     query,
     statements,
-    prunings: [deleteExpired('auth_texts', 'id'), deleteExpired('auth_members', 'set_id', 'member')],
     rowsOf: rowsInPair,
     changed: (answer) => (resultNumber('insertId', answer) === 1 ? 1 : 0),
     pruned: (answer) => resultNumber('affectedRows', answer),

@@ -2,7 +2,7 @@
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
 import { otherwiseIf, withCode } from './failures.js'
-import { onConflict, statementsIn, withoutNul, type SqlValue } from './sql.js'
+import { onConflict, statementsIn, tablesIn, withoutNul, type SqlValue } from './sql.js'
 import { creating, PRUNED_AT_ONCE, rowsIn, serverStore } from './sqlServer.js'
 import type { Store } from './Store.js'
 
@@ -32,24 +32,9 @@ const inSchema = (schema: string | undefined) => (table: string) =>
 /** The statements that create the tables, each of which can run twice. Throws a TypeError for a schema with a wrong name. */
 export const postgresTables = (schema: string | undefined, where: string) => {
   is.maybe(validSchema)(where, schema)
-  const table = inSchema(schema)
   return {
     schema: schema === undefined ? [] : [`create schema if not exists "${schema}"`],
-    tables: [
-      `create table if not exists ${table('auth_texts')} (
-  id text primary key,
-  text text,
-  until bigint not null
-)`,
-      `create index if not exists auth_texts_until on ${table('auth_texts')} (until)`,
-      `create table if not exists ${table('auth_members')} (
-  set_id text not null,
-  member text not null,
-  until bigint not null,
-  primary key (set_id, member)
-)`,
-      `create index if not exists auth_members_until on ${table('auth_members')} (until)`,
-    ],
+    tables: tablesIn('', inSchema(schema)),
   }
 }
 
@@ -66,7 +51,7 @@ const numbered = (sql: string): string => {
 const countChanged = (change: string): string =>
   numbered(`with changed as (${change} returning 1) select count(*) as done from changed`)
 
-const pruneStatement = (table: string, key: string): string =>
+const pruning = (table: string, key: string): string =>
   `delete from ${table} where (${key}) in (select ${key} from ${table} where until <= ${atStart} order by until limit ${PRUNED_AT_ONCE} for update skip locked)`
 
 const CALLER = 'postgresStore'
@@ -117,13 +102,11 @@ export const postgresStore = (options: PostgresStoreOptions): Store => {
   return serverStore({
     caller: CALLER,
     query,
-    statements: statementsIn({ texts, sets, now, conflicts: onConflict(now, 'greatest') }),
+    statements: statementsIn({ texts, sets, now, conflicts: onConflict(now, 'greatest'), pruning }),
     reading: numbered,
     changing: countChanged,
-    prunings: [pruneStatement(texts, 'id'), pruneStatement(sets, 'set_id, member')],
     rowsOf,
     changed: doneIn,
-    pruned: doneIn,
     written: withoutNul('PostgreSQL'),
     make: create ? making(query, schema) : undefined,
     command: `npx koa-with-auth sql postgres${schema === undefined ? '' : ` --schema ${schema}`}`,

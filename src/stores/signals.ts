@@ -35,7 +35,7 @@ const SIGNAL_TIMEOUT = 2000
 
 const SUBSCRIBE_AFTER = 5000
 
-// While something is open, each process says something that it must hear, in milliseconds: how often, and how soon
+// While something is open, each process says something that it must hear, in milliseconds: how often, and how soon, which is less
 const BEAT = 10_000
 const HEARD_WITHIN = 5000
 
@@ -64,7 +64,6 @@ class Hub {
   readonly #beat = randomUUID()
   readonly #listener = (message: string): void => this.#hear(message)
   #onBeat: (() => void) | undefined
-  #isBeating = false
   #isSubscribing = false
   // whether something was missed since everything was looked up
   #isDeaf = false
@@ -72,9 +71,7 @@ class Hub {
   constructor(signals: Signals) {
     this.#signals = signals
     this.#subscribe(() => {})
-    ends().watch(() => {
-      if (!this.#isBeating) this.#later()
-    })
+    setInterval(() => void this.#next(), BEAT).unref()
   }
 
   publish(message: object): Promise<boolean> {
@@ -100,16 +97,8 @@ class Hub {
     )
   }
 
-  #later(): void {
-    this.#isBeating = true
-    setTimeout(() => void this.#next(), BEAT).unref()
-  }
-
   async #next(): Promise<void> {
-    if (!ends().isWaiting) {
-      this.#isBeating = false
-      return
-    }
+    if (!ends().isWaiting) return
     const isHeard = new Promise<void>((resolve) => (this.#onBeat = resolve))
     // a hub that cannot be reached is an outage already
     if (await this.publish({ v: 1, beat: this.#beat })) {
@@ -121,7 +110,6 @@ class Hub {
         },
       )
     }
-    this.#later()
   }
 
   // what was said before a change may have been missed

@@ -25,10 +25,19 @@ interface Dialect {
   readonly column?: (name: string) => string
   /** What `insert`, `end` and `add` do with a row that is there. */
   readonly conflicts: Readonly<Record<'insert' | 'end' | 'add', string>>
+  /** Deletes a few expired rows of a table with this primary key, without waiting for locks of others. */
+  readonly pruning: (table: string, key: string) => string
 }
 
 /** The statements, with `?` for each value. An expired row counts as missing. */
-export const statementsIn = ({ texts = 'auth_texts', sets = 'auth_members', now, conflicts, ...dialect }: Dialect) => {
+export const statementsIn = ({
+  texts = 'auth_texts',
+  sets = 'auth_members',
+  now,
+  conflicts,
+  pruning,
+  ...dialect
+}: Dialect) => {
   const { text = '?', lifetime = '?', column = identity } = dialect
   const until = `${now} + ${lifetime}`
   const live = `until > ${now}`
@@ -42,7 +51,26 @@ export const statementsIn = ({ texts = 'auth_texts', sets = 'auth_members', now,
     end: `insert into ${texts} (id, text, until) values (${text}, null, ${until}) ${conflicts.end}`,
     add: `insert into ${sets} (set_id, member, until) values (${text}, ${text}, ${until}) ${conflicts.add}`,
     members: `select ${column('member')} from ${sets} where set_id = ${text} and ${live}`,
+    prunings: [pruning(texts, 'id'), pruning(sets, 'set_id, member')],
   }
+}
+
+/** The statements that create the tables, each of which can run twice. `types`: those of keys, members and texts. */
+export const tablesIn = (
+  end = '',
+  nameOf = identity<string>,
+  types = ['text', 'text', 'text'],
+  isIndexInside = false,
+) => {
+  const [key, member, text] = types
+  const made = (name: string, columns: ReadonlyArray<string>, primary: string): ReadonlyArray<string> => {
+    const index = isIndexInside ? [`key ${name}_until (until)`] : []
+    const lines = [...columns, 'until bigint not null', `primary key (${primary})`, ...index]
+    const table = `create table if not exists ${nameOf(name)} (\n  ${lines.join(',\n  ')}\n)${end}`
+    return isIndexInside ? [table] : [table, `create index if not exists ${name}_until on ${nameOf(name)} (until)`]
+  }
+  const texts = made('auth_texts', [`id ${key} not null`, `text ${text}`], 'id')
+  return [...texts, ...made('auth_members', [`set_id ${key} not null`, `member ${member} not null`], 'set_id, member')]
 }
 
 /** The conflicts of a database that knows `on conflict`. */

@@ -18,13 +18,11 @@ interface SqlServer extends Pick<Parameters<typeof sqlStore>[0], 'statements' | 
   /** How statements that read, and that change, are written for the client. Default: as they are. */
   readonly reading?: (sql: string) => string
   readonly changing?: (sql: string) => string
-  /** Statements that delete a few expired rows, without waiting for locks of others. */
-  readonly prunings: ReadonlyArray<string>
   /** The value that should be rows, in the answer of the client. */
   readonly rowsOf: (answer: unknown) => unknown
-  /** How many rows a change changed, and a pruning deleted. */
+  /** How many rows a change changed, and a pruning deleted. Default: the same. */
   readonly changed: (answer: unknown) => number
-  readonly pruned: (answer: unknown) => number
+  readonly pruned?: (answer: unknown) => number
   /** Makes the tables. `undefined`: a migration does. */
   readonly make: (() => Promise<void>) | undefined
   /** What prints the statements that make them. */
@@ -96,10 +94,12 @@ export const rowsIn = (caller: string, rows: unknown): ReadonlyArray<SqlRow> => 
 }
 
 export const serverStore = (given: SqlServer): Store => {
-  const { caller, query, prunings, rowsOf, changed, pruned, make, reading = identity, changing = identity } = given
+  const { caller, query, statements, rowsOf, changed, pruned = changed, make } = given
+  const { reading = identity, changing = identity } = given
   const self = { ...given, make: make && singleFlight(make) }
   const explain = (error: unknown) => rethrowExplained(self, error)
-  const beside = besideWrites(prunings, async (sql) => pruned(await runStatement(query, changing(sql))), PRUNED_AT_ONCE)
+  const prune = async (sql: string) => pruned(await runStatement(query, changing(sql)))
+  const beside = besideWrites(statements.prunings, prune, PRUNED_AT_ONCE)
   return sqlStore({
     ...given,
     read: async (sql, values) => rowsIn(caller, rowsOf(await ask(self, reading(sql), values, true).catch(explain))),

@@ -2,19 +2,14 @@
 import { steadyClock } from '../core/data.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
-import { besideWrites, onConflict, sqlStore, statementsIn, withoutNul } from './sql.js'
+import { besideWrites, onConflict, sqlStore, statementsIn, tablesIn, withoutNul } from './sql.js'
 import { sqliteEngine, SqliteFile, type SqliteOptions } from './sqlite.js'
 import type { Store } from './Store.js'
 
 /** A store that can be closed. */
 export type SqliteStore = Store & { readonly close: () => void }
 
-const tables = `
-  create table if not exists auth_texts (id text primary key, text text, until integer not null) without rowid;
-  create index if not exists auth_texts_until on auth_texts (until);
-  create table if not exists auth_members (set_id text, member text, until integer not null, primary key (set_id, member)) without rowid;
-  create index if not exists auth_members_until on auth_members (until);
-`
+const tables = tablesIn(' without rowid').join(';')
 
 const tablesCheck = 'select text from auth_texts limit 1; select member from auth_members limit 1'
 
@@ -30,16 +25,14 @@ const few = [1, 2, 3].map((keys) =>
   ).join(' union all '),
 )
 
-const statements = statementsIn({ now: NOW, conflicts: onConflict(NOW, 'max') })
-
 // Each deleted row is on another page, which is read and written on the event loop. A write adds at most one row, so deleting a few
 // keeps up
 const FEW_ROWS = 8
 
-const deletingFew = (table: string, key: string): string =>
+const pruning = (table: string, key: string): string =>
   `delete from ${table} where (${key}) in (select ${key} from ${table} where until <= ? limit ${FEW_ROWS})`
 
-const prunings = [deletingFew('auth_texts', 'id'), deletingFew('auth_members', 'set_id, member')]
+const statements = statementsIn({ now: NOW, conflicts: onConflict(NOW, 'max'), pruning })
 
 /**
  * A store in an SQLite file, by `node:sqlite` from Node 22.13 on, otherwise by `@libsql/client`. Several processes of one machine can
@@ -73,7 +66,7 @@ export const sqliteStore = (options: SqliteOptions): SqliteStore => {
       return (await file.ask((client) => client.execute(timed))).rows
     },
     change: async (sql, values) => (await file.write(sql.replaceAll(NOW, String(Date.now())), values)) > 0,
-    prune: besideWrites(prunings, (sql) => file.write(sql, [overBy()], 0), FEW_ROWS),
+    prune: besideWrites(statements.prunings, (sql) => file.write(sql, [overBy()], 0), FEW_ROWS),
   })
   return { ...store, close: () => file.close() }
 }
