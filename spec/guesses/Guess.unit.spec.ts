@@ -182,10 +182,6 @@ describe('T-07 different accounts', () => {
   })
 })
 
-it('the form of a very long name is at most 256 characters long', () => {
-  expect(form('\ufdfa'.repeat(100_000)).length).toBeLessThanOrEqual(256)
-})
-
 it('T-07 every share of a name that counts as two is asked before any account', () => {
   const limiter = { points: 100, consume: async () => undefined, reward: async () => undefined }
   const limiters = { accountAndAddress: { ...limiter }, account: limiter }

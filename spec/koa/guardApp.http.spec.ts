@@ -4,7 +4,6 @@ import cors from '@koa/cors'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { apiKeyHeader, authSettings, guardApp, httpBearer, sessionAuth, withAuth } from 'koa-with-auth'
-import { audit } from '../../src/audit/application.js'
 import { sessions } from 'koa-with-auth/sessions'
 import { describe, expect, test } from 'vitest'
 import { processWarnings } from '../support/servers/identityProvider.js'
@@ -126,24 +125,6 @@ describe('guardApp', () => {
   test('refuses a router, and unknown options', () => {
     expect(() => guardApp(bearer)(new Router() as never)).toThrow('withAuth(a)(router)')
     expect(() => guardApp(bearer, { midleware: [] } as never)).toThrow(/midleware/)
-  })
-
-  test('is in the audit of the application, for each operation below', () => {
-    const app = guardApp(bearer)(new Koa())
-    const router = new Router()
-    router
-      .get('/open', withAuth(null), () => {})
-      .get('/bare', () => {})
-      .get('/both', withAuth(key), () => {})
-    app.use(router.routes())
-    const { operations } = audit(app)
-    expect(
-      operations.map(({ operation, access, protection, decidedBy }) => [operation, access, protection, decidedBy]),
-    ).toEqual([
-      ['GET /open', 'guarded', 'bearer', ['application', 'operation']],
-      ['GET /bare', 'guarded', 'bearer', ['application']],
-      ['GET /both', 'guarded', 'all of (bearer, and API key in header X-Key)', ['application', 'operation']],
-    ])
   })
 })
 

@@ -3,8 +3,6 @@ import { METHODS } from 'node:http'
 import Router, { type RouterInstance } from '@koa/router'
 import { httpBearer, withAuth } from 'koa-with-auth'
 import { describe, expect, test, vi } from 'vitest'
-import * as Requirement from '../../src/core/Requirement.js'
-import { isGuard } from '../../src/koa/layer.js'
 import { atLevel } from '../../src/koa/levels.js'
 import { operationsOf } from '../../src/koa/operations.js'
 import { a, alsoA, alsoC, b, go, handle, names, on, open } from '../support/models/levelNames.js'
@@ -163,11 +161,4 @@ test('levels are named from the outermost that counts to the innermost; a router
   expect(levelsOf(outer)).toEqual([['operation'], ['app', 'call'], ['app', 'call', 'operation']])
   expect(levelsOf(atLevel(a)(new Router().get('/x', handle)))).toEqual([['router']])
   expect(levelsOf(atLevel(a)(new Router({ prefix: '/pets' }).get('/x', handle)))).toEqual([['router /pets']])
-})
-
-describe('isGuard', () => {
-  test('is true only for what was marked', () => {
-    expect([on(a), on(open), on(alsoA)].every(isGuard)).toBe(true)
-    expect([handle, go, {}, null, undefined, { requirement: Requirement.open }].some(isGuard)).toBe(false)
-  })
 })

@@ -9,7 +9,6 @@ import { also, authenticator, Challenge, withAuth, type Guard } from 'koa-with-a
 import { describe, expect, test } from 'vitest'
 import { challengesOf } from '../../src/core/Description.js'
 import * as Requirement from '../../src/core/Requirement.js'
-import { effectiveOf } from '../../src/koa/levels.js'
 import { operationsOf } from '../../src/koa/operations.js'
 import { planOf, writtenIn } from '../../src/koa/plan.js'
 import { runs } from '../support/runs/samples.js'
@@ -195,21 +194,6 @@ describe('plans of layers', () => {
         expect(shownBy(both).map(once)).toEqual(expected.map(once))
       }),
       { numRuns },
-    )
-  })
-
-  test('a plan that was changed level by level is the same as one that is folded once', () => {
-    fc.assert(
-      fc.property(programs, (program) => {
-        for (const layer of build(program).router.stack) {
-          const { levels, own, guard } = planOf(layer)
-          const folded = effectiveOf(levels, own)
-          expect(folded?.requirement._tag).toEqual(guard?.requirement._tag)
-          expect(folded?.levels).toEqual(guard?.levels)
-          expect(folded?.then ?? []).toEqual(guard?.then ?? [])
-        }
-      }),
-      { numRuns: numRuns / 5 },
     )
   })
 

@@ -6,7 +6,7 @@ import { expect, it, describe } from 'vitest'
 import { checkOptions } from '../../src/core/options.js'
 import { defaults, type Settings } from '../../src/core/Settings.js'
 import { settingsOf } from '../../src/core/Exchange.js'
-import { isSettings, settings, settingsFrom, answerException, serverError } from '../../src/koa/settings.js'
+import { settings, settingsFrom, answerException, serverError } from '../../src/koa/settings.js'
 import { expectCrashed, running } from '../support/models/behavior.js'
 
 // How settings are added to those of an outer level.
@@ -38,10 +38,6 @@ it.each(given)('%s is set, and all other settings are those of the outer level',
     ...outer,
     [name]: settled,
   })
-})
-
-it.each(given)('%s that is undefined is not set', (name) => {
-  expect(settingsFrom(checkOptions('x', { [name]: undefined }, settings))(outer)).toStrictEqual(outer)
 })
 
 it('the middleware adds to the settings above it, for each request', async () => {
@@ -81,10 +77,6 @@ it.each([new Router(), new Koa(), undefined, null, {}])(
 
 it('the middleware has no name, so that a policy file names it by a digest of its text', () => {
   expect(authSettings({}).name).toBe('')
-})
-
-it('isSettings recognizes the middleware', () => {
-  expect(isSettings(authSettings({}))).toBe(true)
 })
 
 // What an exception handler may return, and what Koa gets of an exception that it must answer.

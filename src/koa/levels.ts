@@ -162,10 +162,7 @@ const copiedOf = (plan: Plan, previous: Level | undefined, application: Applicat
   return planned({ ...rest, applications: rest.applications.map((one) => (one === from ? application : one)) })
 }
 
-export const effectiveOf = (
-  levels: ReadonlyArray<LevelDecision>,
-  own: GuardFunction | undefined,
-): GuardFunction | undefined =>
+const effectiveOf = (levels: ReadonlyArray<LevelDecision>, own: GuardFunction | undefined): GuardFunction | undefined =>
   guardOf(levels.reduceRight<GuardProperties | undefined>((inner, { guard }) => joinDecisions(guard, inner), own))
 
 const joinDecisions = (outer: GuardProperties, inner: GuardProperties | undefined): GuardProperties | undefined => {

@@ -7,17 +7,13 @@ import { PassThrough } from 'node:stream'
 import { either as E } from 'fp-ts'
 import Router from '@koa/router'
 import createError from 'http-errors'
-import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
-import { createSession } from 'koa-session'
 import {
   apiKeyHeader,
   AuthError,
   authSettings,
   httpBearer,
   onError,
-  sessionAuth,
-  sessionAuthSuperUser,
   withAuth,
   type AuthenticatorLike,
 } from 'koa-with-auth'
@@ -133,33 +129,6 @@ describe('when upstream middleware throws after a refusal', () => {
       expect(valuesOf(answer, 'Cache-Control')).toEqual(['no-store'])
       expect(valuesOf(answer, 'Vary')).toEqual(['Authorization'])
     }
-  })
-})
-
-describe('when a store fails while koa-session saves', () => {
-  const above = (user: object) => (app: Koa) => {
-    app.keys = ['a signing key of at least 32 characters']
-    const store = {
-      get: async () => ({ user, populated: true }),
-      set: () => Promise.reject(new Error('the store is down')),
-      destroy: () => Promise.resolve(),
-    }
-    app.use(createSession({ store, rolling: true, signed: false }, app))
-  }
-  const Cookie = 'koa.sess=some-id'
-
-  test('a refusal becomes a 500 that is not stored, and no handler ran', async () => {
-    const { ask } = await operation(withAuth(sessionAuthSuperUser()), above({ username: 'anna' }))
-    const answer = await ask('/x', { headers: { Cookie } })
-    expect(answer).toMatchObject({ status: 500, body: 'Internal Server Error', seen: [] })
-    expect(fields(answer)).toEqual({ caching: 'no-store', vary: 'Cookie', challenges: [] })
-  })
-
-  test('an accepted request becomes a 500 with Cache-Control: private', async () => {
-    const { ask } = await operation(withAuth(sessionAuth()), above({ username: 'anna' }))
-    const answer = await ask('/x', { headers: { Cookie } })
-    expect(answer).toMatchObject({ status: 500, seen: [{ username: 'anna' }] })
-    expect(fields(answer)).toEqual({ caching: 'private, no-store', vary: 'Cookie', challenges: [] })
   })
 })
 

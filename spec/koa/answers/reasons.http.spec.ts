@@ -5,14 +5,12 @@ import type Koa from 'koa'
 import {
   AuthError,
   authSettings,
-  httpBasicAuth,
   httpBearer,
   perFailure,
   withAuth,
   type AuthSettings,
   type PrincipalFromAnswer,
 } from 'koa-with-auth'
-import { altW } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { bearer, challenge, operation } from '../../support/models/behavior.js'
 import { untyped } from '../../support/projects/mistakes.js'
@@ -42,18 +40,6 @@ describe('a failure with a reason', () => {
     },
   )
 
-  it('may have only one of the two', async () => {
-    const detail = await failing(AuthError.expired({ detail: 'Sign in again' }))
-    expect(bodyOf(await detail.ask('/x', bearer('t')))).toStrictEqual({
-      type: 'about:blank',
-      title: 'Unauthorized',
-      status: 401,
-      detail: 'Sign in again',
-    })
-    const code = await failing(AuthError.invalid({ code: 'locked' }))
-    expect(bodyOf(await code.ask('/x', bearer('t')))).toMatchObject({ detail: 'Unauthorized', code: 'locked' })
-  })
-
   it('insufficient also takes the scopes, which the challenge names', async () => {
     const { ask } = await failing(AuthError.insufficient({ ...why, scope: ['write', 'admin'] }))
     const answer = await ask('/x', bearer('t'))
@@ -63,14 +49,6 @@ describe('a failure with a reason', () => {
     })
     expect(String(answer.headers['www-authenticate'])).not.toContain('suspended')
     expect(bodyOf(answer)).toMatchObject(why)
-  })
-
-  it('keeps its reason in a list, where the strongest failure decides', async () => {
-    const list = altW(() => httpBasicAuth({ authenticate: () => 'ben' }))(
-      httpBearer({ authenticate: () => AuthError.invalid(why) }),
-    )
-    const { ask } = await operation(withAuth(list))
-    expect(bodyOf(await ask('/x', bearer('t')))).toMatchObject({ status: 401, ...why })
   })
 
   it('can be read by mappers, typed', async () => {

@@ -144,12 +144,6 @@ describe('a group', () => {
   })
 })
 
-it('is never in a response without explain', async () => {
-  const silent = await (await site(bearer, false))(['Authorization: Bearer 12|abc'])
-  expect(silent.json).not.toHaveProperty('tried')
-  expect(silent.body).not.toContain('syntax')
-})
-
 it('a failure that a hook returns keeps what it has', async () => {
   const own = httpBearer({ authenticate: () => E.left(AuthError.invalid({ code: 'suspended' })) })
   await expectWhy((await site(own))(['Authorization: Bearer good']), 'invalid', 'hook')

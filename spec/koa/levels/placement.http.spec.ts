@@ -181,6 +181,10 @@ describe('a misplaced guard that is seen when a request comes', () => {
     addUnchecked(router, '/twice', guard, guard, handler('p'))
     addUnchecked(router, '/apart', open, goOn, guard, handler('p'))
     router.get('/composed', guard, hidden(guard, last))
+    router.get('/ahead', hidden(guard), handler('p'))
+    router
+      .get('/hooked/:id', handler('p'))
+      .param('id', (value, ctx, go) => Reflect.apply(guard, undefined, [value, ctx, go]))
     const derived = withAuth(a)(new Router())
     derived.get('/derived', hidden(guard) as never, handler('p'))
     derived.use('/below', hidden(open) as never)
@@ -194,6 +198,7 @@ describe('a misplaced guard that is seen when a request comes', () => {
     ['/apart', 'is in one operation twice; remove one'],
     ['/composed', 'is in one operation twice; remove one'],
     ['/derived', 'is in one operation twice; remove one'],
+    ['/hooked/1', 'outside of an operation'],
   ])('%s is a 500 for a valid credential, and the error names the fix', async (path, message) => {
     served.errors.length = 0
     expect(await outcome(served.port, path, 'p', tokenOf('a'))).toEqual({
@@ -207,13 +212,17 @@ describe('a misplaced guard that is seen when a request comes', () => {
   })
 
   // If a route has the same path as the middleware, the two cannot be distinguished: then the guard protects the route
-  test.each(['/used/x', '/same', '/below', '/twice', '/apart', '/composed', '/derived'])(
+  test.each(['/used/x', '/same', '/below', '/twice', '/apart', '/composed', '/derived', '/ahead', '/hooked/1'])(
     '%s admits no request without a credential',
     async (path) => {
       const { status, calls } = await outcome(served.port, path, 'p')
       expect([[401, 500].includes(status), calls]).toEqual([true, 0])
     },
   )
+
+  test('a guard that is hidden in the middleware of an operation guards it', async () => {
+    expect(await outcome(served.port, '/ahead', 'p', tokenOf('a'))).toMatchObject({ status: 200, calls: 1 })
+  })
 
   test('a guard that is hidden in app.use before the routers admits no request', async () => {
     const layouts = [

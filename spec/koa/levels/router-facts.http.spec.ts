@@ -49,14 +49,6 @@ const seenBy = async (fill: (router: RouterInstance, look: AnyFunction) => void,
 }
 
 describe(`levels.ts rests on these facts of ${named}`, () => {
-  test('a new router owns an empty `stack`, `params`, `opts` and `methods`, and has `register` and `routes`', () => {
-    const router = new Router({ prefix: '/p' })
-    expect([router.stack, router.params, router.opts]).toEqual([[], {}, { prefix: '/p' }])
-    expect(Array.isArray(router.methods)).toBe(true)
-    for (const own of ['stack', 'params', 'opts', 'methods']) expect(Object.hasOwn(router, own)).toBe(true)
-    expect(['register' in router, 'routes' in router]).toEqual([true, true])
-  })
-
   test('everything that is put into a router goes through `stack.push`, one layer at a time', () => {
     const router = new Router()
     const pushed: unknown[] = []
@@ -83,12 +75,6 @@ describe(`levels.ts rests on these facts of ${named}`, () => {
     expect(pushed).toEqual([...router.stack])
   })
 
-  test('a layer holds the same functions that it was given, and a single guard is the first', () => {
-    const [layer] = new Router().get('/x', go, handle).stack
-    expect(stackOf(layer)[0]).toBe(go)
-    expect(stackOf(layer)[1]).toBe(handle)
-  })
-
   test('mounting clones layers at any depth and keeps their functions', () => {
     const marked = Object.assign((_ctx: unknown, next: () => unknown) => next(), { mark: 1 })
     const child = new Router().get('/x', marked, handle)
@@ -100,28 +86,6 @@ describe(`levels.ts rests on these facts of ${named}`, () => {
     expect(root.stack[0]?.stack === child.stack[0]?.stack).toBe(isBefore15)
     expect([root.stack[0]?.path, child.stack[0]?.path]).toEqual(['/r/p/:id/c/x', '/x'])
     expect(stackOf(root.stack[0])[0]).toBe(marked)
-  })
-
-  test('a mounted layer enters before the hooks of its parent, and the same layer then gets the hooks', () => {
-    const parent = new Router()
-    parent.param('id', (_id, _ctx, next) => next())
-    use(parent, new Router().get('/x/:id', handle).routes())
-    expect(stackOf(parent.stack[0]).map((f) => f === handle)).toEqual([false, true])
-  })
-
-  test('routes that are added after mounting are not in the parent; after `routes()` they are served', async () => {
-    const child = new Router()
-    const parent = new Router()
-    use(parent, child.routes())
-    child.get('/late', handle)
-    expect(parent.stack).toHaveLength(0)
-    const app = new Koa()
-    app.use(parent.routes() as unknown as Koa.Middleware)
-    parent.get('/late', (ctx) => {
-      ctx.status = 204
-    })
-    const served = await listen(app)
-    expect((await get(served.port, '/late')).status).toBe(204)
   })
 
   test('the layers of an array of paths may share one `stack`, so it must be replaced, not changed', () => {
@@ -182,17 +146,6 @@ describe(`guardMark.ts rests on these facts of ${named}`, () => {
     after.param('two', go as never).param('one', go as never)
     expect(names(after)).toEqual(['ahead', 'one', 'two', 'plain', 'plain'])
   })
-
-  test('several functions with such a `param` keep their order', () => {
-    const router = new Router().get('/:one/:two', ahead, ahead, handle)
-    router.param('two', go as never).param('one', go as never)
-    expect(names(router)).toEqual(['ahead', 'ahead', 'one', 'two', 'plain'])
-  })
-
-  test('a hook in a layer carries the name of its parameter, a string', () => {
-    const router = new Router().get('/:one', handle).param('one', go as never)
-    expect(typeof Reflect.get(stackOf(router.stack[0])[0]!, 'param')).toBe('string')
-  })
 })
 
 describe(`placement.ts rests on these facts of ${named} and Koa`, () => {
@@ -207,11 +160,6 @@ describe(`placement.ts rests on these facts of ${named} and Koa`, () => {
     for (const args of [[], ['/p'], [['/p', '/q']], ...(isBefore15 ? [] : [[/p/]])]) {
       expect(() => use(new Router(), ...args, reading('router'))).toThrow(new RangeError('router'))
     }
-  })
-
-  test('router.get, all and param do not read `router`', () => {
-    const guard = reading('router')
-    expect(() => new Router().get('/x', guard, handle).all('/y', guard, handle)).not.toThrow()
   })
 
   test("koa's use reads `_name` of its argument", () => {
@@ -242,15 +190,6 @@ describe(`placement.ts rests on these facts of ${named} and Koa`, () => {
     // Safe: the elements of `matched` are layers
     const paths = (seen[0]?.matched as Layer[]).map(({ path }) => path)
     expect(paths).toEqual(['/x', '/x/y', '/x/:id', '/x/y'])
-  })
-
-  test('outside of a router there are neither `captures` nor `matched`', async () => {
-    const app = new Koa()
-    const seen: unknown[] = []
-    app.use((ctx) => seen.push('captures' in ctx, 'matched' in ctx))
-    const served = await listen(app)
-    await get(served.port, '/')
-    expect(seen).toEqual([false, false])
   })
 })
 

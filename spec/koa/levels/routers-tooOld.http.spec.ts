@@ -48,18 +48,3 @@ describe.each(['koa-router-classic-7', 'koa-router-8'])('%s', (name) => {
     )
   })
 })
-
-it('koa-router 12, which other projects still install, is supported', async () => {
-  const Router12 = await routerOf('koa-router-classic-12')
-  const router = withAuth(bearer)(new Router12())
-  router.get('/x', (ctx) => {
-    ctx.body = ctx.request.auth.user
-  })
-  const app = new Koa()
-  // Safe: as above
-  app.use(router.routes() as unknown as Koa.Middleware)
-  const server = await listen(app)
-  const url = `http://127.0.0.1:${server.port}/x`
-  expect((await ask(url)).status).toBe(401)
-  expect(await ask(url, { headers: { Authorization: 'Bearer good' } })).toMatchObject({ status: 200, text: 'anna' })
-})

@@ -4,7 +4,6 @@
 import Router, { type RouterInstance } from '@koa/router'
 import {
   apiApp,
-  authSettings,
   AuthError,
   httpBasicAuth,
   httpBearer,
@@ -344,22 +343,6 @@ describe('settings of an application, middleware and exceptions', () => {
     expect(errors).toEqual([expect.any(Boom), expect.any(Boom)])
   })
 
-  test('settings of a router inside of it apply to the operations of that router, in addition to those of the application', async () => {
-    const { ask } = await running((app, answering) => {
-      const api = apiApp({ auth: staff(), docs: false, realm: 'outer', explain: true })
-      api.use('', authSettings({ realm: 'added' }))
-      operations(api as unknown as RouterInstance, answering)
-      app.use(new Router().use(api.routes()).use(sibling(answering).routes()).routes())
-    })
-    expect(await ask('/own')).toMatchObject({
-      challenges: ['Bearer realm="added"', 'Basic realm="added", charset="UTF-8"'],
-      body: { tried: expect.anything() },
-    })
-    const beside = await ask('/admin/o')
-    expect(beside.challenges).toEqual(['Bearer realm="api"', 'Basic realm="api", charset="UTF-8"'])
-    expect(beside.body).not.toHaveProperty('tried')
-  })
-
   test('middleware finds the settings of its application after await next(), too', async () => {
     const realms: string[] = []
     const probe = withAuth(httpBearer({ authenticate: () => E.left(AuthError.invalid) }))
@@ -375,18 +358,6 @@ describe('settings of an application, middleware and exceptions', () => {
     })
     expect((await ask('/o')).challenges).toEqual(['Bearer realm="other"'])
     expect(realms).toEqual(['own'])
-  })
-
-  test('a 401 that a handler answers has the realm of its application', async () => {
-    const { ask } = await running((app) => {
-      const outer = apiApp({ auth: null, docs: false, realm: 'outer' }).use((_ctx, next) => next())
-      const api = apiApp({ auth: staff(), docs: false, realm: 'own' })
-      api.get('/o', (ctx) => {
-        ctx.status = 401
-      })
-      app.use(new Router().use(outer.routes()).use(api.routes()).routes())
-    })
-    expect((await ask('/o', bearer('good'))).challenges[0]).toBe('Bearer realm="own"')
   })
 })
 
