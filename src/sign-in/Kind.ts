@@ -140,6 +140,11 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven, B ex
 /** A kind of any content and proof. */
 export type AnyKind = Kind<never, never, never>
 
+/** A kind inside of this folder, which gives it back its own values alone: their types are gone. */
+export type SomeKind = Kind<unknown, unknown, unknown>
+
+export type SomeBeginner = Beginner<unknown, unknown>
+
 /** The half of a kind that begins. */
 export type Beginner<Ask, Kept, B extends object | null = object | null> = Omit<
   Kind<Ask, Kept, never, ProofGiven, B>,

@@ -13,7 +13,7 @@ import { stampNow } from '../sessions/SessionRecords.js'
 import { contextOf, proofsIn, SignInRefused, unavailable, type WithRequest } from '../sessions/SignIn.js'
 import { BY_TOKEN, type Starting } from './ceremony.js'
 import { carried, lifetimesFor, type Lifetimes } from './Lifetimes.js'
-import { intentsOf, isForSubject } from './Kind.js'
+import { intentsOf, isForSubject, type SomeBeginner } from './Kind.js'
 import type { KindForm, Beginner, Display, Incoming, Intent, Sent } from './Kind.js'
 import { thrownFor } from './countFailures.js'
 import * as pages from './pages.js'
@@ -56,11 +56,11 @@ const beginChecks = {
   conditional: is.maybe(is.flag),
 }
 
-const start = async <Ask, Kept>(
+const start = async (
   visit: Visit,
-  given: Beginner<Ask, Kept>,
+  given: SomeBeginner,
   incoming: Incoming,
-  starting: Starting<Ask>,
+  starting: Starting,
 ): Promise<Result<Sent>> => {
   const kind = usedIn(visit, given)
   const secret = () => (visit.as === 'bearer' ? BY_TOKEN : browserFor(visit, kind.lifetime))
@@ -89,12 +89,13 @@ const start = async <Ask, Kept>(
  */
 export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOptions<Ask> = {}): Middleware => {
   checkKind('begin(kind, options)', kind)
-  const self = settingOf(kind, options)
+  // Safe: a kind gets the content that it made, and its own question
+  const self = settingOf(kind as unknown as SomeBeginner, options)
   return stating((ctx: Context) => beginNow(self, ctx), { part: 'begin', of: kind.part, lifetime: kind.lifetime })
 }
 
-const settingOf = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOptions<Ask>) => {
-  const given = checkOptions<BeginOptions<Ask>>('begin(kind, options)', options, beginChecks)
+const settingOf = (kind: SomeBeginner, options: BeginOptions<unknown>) => {
+  const given = checkOptions<BeginOptions<unknown>>('begin(kind, options)', options, beginChecks)
   const [usual = 'signIn'] = intentsOf(kind)
   const { intent = usual, ask, conditional = false } = given
   const demand = conditional ? kind.conditional : undefined
@@ -109,8 +110,8 @@ const settingOf = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOptions<A
   return bare({ ...given, kind, intent, conditional, demand, fields })
 }
 
-const beginNow = async <Ask, Kept>(
-  { kind, intent, ask, display, conditional, as, demand, fields }: ReturnType<typeof settingOf<Ask, Kept>>,
+const beginNow = async (
+  { kind, intent, ask, display, conditional, as, demand, fields }: ReturnType<typeof settingOf>,
   ctx: Context,
 ): Promise<void> => {
   const visit = visitOf('begin(kind)', ctx, as)
@@ -130,8 +131,8 @@ const beginNow = async <Ask, Kept>(
   if (refusal !== undefined) return refuse(refusal)
   const isAsking = as === undefined && fields.length > 0 && ctx.method === 'GET' && pages.isNavigation(ctx)
   if (isAsking) return pages.respondPage(ctx, { ...formNow(), step: 'begin' })
-  // Safe: a function is called, anything else is what is asked
-  const asked = typeof ask === 'function' ? (ask as (ctx: Context) => Ask)(ctx) : ask
+  // Safe: a function is called, anything else is the question
+  const asked = typeof ask === 'function' ? (ask as (ctx: Context) => unknown)(ctx) : ask
   const incoming = await readable(ctx, formNow)
   if (incoming === undefined) return
   typed = incoming.body
@@ -266,10 +267,10 @@ export const stampOfUser = ({ host }: Visit, subject: string): Promise<string> =
   })
 
 /** Begins the second factor. `stamp` is the revocation stamp of the user when the first one was given. */
-export const sealFirst = async <Ask, Kept, U extends object>(
+export const sealFirst = async <Ask, Kept>(
   visit: Visit,
   kind: Beginner<Ask, Kept>,
-  first: FirstFactor<U>,
+  first: FirstFactor<object>,
   known?: { readonly stamp: string; readonly incoming: Incoming; readonly form?: BegunFactor['form'] },
 ): Promise<object> => {
   const { user, proof, returnTo } = first
@@ -281,7 +282,8 @@ export const sealFirst = async <Ask, Kept, U extends object>(
   const incoming = known?.incoming ?? (await incomingOf(ctx, 'begin'))
   const lasting = { ...lastingIn.get(ctx), ...lifetimesFor('askSecondFactor', first, first) }
   const starting = { intent: 'signIn', subject, before, stamp, returnTo, lasting } as const
-  const sent = await start(visit, kind, incoming, starting)
+  // Safe: a kind gets the content that it made
+  const sent = await start(visit, kind as unknown as SomeBeginner, incoming, starting)
   if (E.isLeft(sent)) throw thrownFor(sent.left)
   const made = leads(sent.right) ? sent.right : (sent.right.body ?? {})
   const ofPage = kind.form?.path === undefined ? known?.form : kind.form

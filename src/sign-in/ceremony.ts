@@ -11,7 +11,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from '../core/AuthError.js'
 import type { UnfinishedReason } from '../core/UnfinishedReason.js'
 import { recordDigest, report, type CeremonyEvent } from '../core/events.js'
-import type { Proof, ProofGiven } from '../core/Proof.js'
+import type { Proof } from '../core/Proof.js'
 import { counting } from '../guesses/Guess.js'
 import { memoryLimiter } from '../guesses/memoryLimiter.js'
 import { derivedFrom } from '../crypto/appKeys.js'
@@ -20,8 +20,8 @@ import type { OneTimeIds } from '../core/OneTimeIds.js'
 import type { Result } from '../core/Result.js'
 import { caught } from './countFailures.js'
 import type { Lifetimes } from './Lifetimes.js'
-import { intentsOf, isForSubject, localPath } from './Kind.js'
-import type { AnyKind, Beginner, Ceremony, Incoming, Intent, Kind, Sent, Signer } from './Kind.js'
+import { intentsOf, isForSubject, localPath, type AnyKind, type SomeBeginner, type SomeKind } from './Kind.js'
+import type { Beginner, Ceremony, Incoming, Intent, Kind, Sent, Signer } from './Kind.js'
 
 /** The content of a handle. */
 interface HandleContent extends Pick<Ceremony, 'intent' | 'subject' | 'returnTo' | 'display' | 'until'> {
@@ -34,24 +34,24 @@ interface HandleContent extends Pick<Ceremony, 'intent' | 'subject' | 'returnTo'
   readonly lasting?: Lifetimes | undefined
 }
 
-export interface Starting<Ask>
+export interface Starting
   extends
     Pick<HandleContent, 'intent' | 'subject' | 'stamp' | 'lasting'>,
     Partial<Pick<HandleContent, 'before'>>,
     Pick<Ceremony, 'conditional'> {
   readonly returnTo?: unknown
   readonly display?: Ceremony['display'] | undefined
-  readonly ask?: Ask | undefined
+  readonly ask?: unknown
 }
 
-interface Beginning<Ask> extends Starting<Ask> {
+interface Beginning extends Starting {
   readonly incoming: Incoming
   readonly browser: string
 }
 
 /** A ceremony whose answer was right. */
-export interface Finished<P extends ProofGiven = ProofGiven> extends Omit<HandleContent, 'salt' | 'kept'> {
-  readonly proof: P & Proof
+export interface Finished extends Omit<HandleContent, 'salt' | 'kept'> {
+  readonly proof: Proof
   /** A digest that identifies the ceremony. */
   readonly id: string
 }
@@ -63,7 +63,7 @@ interface Completed {
   readonly isAccepted: boolean
 }
 
-interface FinishRequest<P extends ProofGiven> {
+interface FinishRequest {
   readonly incoming: Incoming
   readonly browser: string | undefined
   readonly subject: string | undefined
@@ -72,7 +72,7 @@ interface FinishRequest<P extends ProofGiven> {
   readonly isAwaited: (intent: Intent) => boolean
   /** Whether the session of this browser was made or changed by a ceremony. */
   readonly isFinishedHere: (id: string) => Promise<boolean>
-  readonly complete: (finished: Finished<P>) => Promise<Result<Completed>>
+  readonly complete: (finished: Finished) => Promise<Result<Completed>>
 }
 
 /** The end of a ceremony: it was completed, or it had been before. */
@@ -149,9 +149,11 @@ export const ceremonies = (host: CeremonyHost) => {
     ),
   }
   return {
-    begin: <Ask, Kept>(kind: Beginner<Ask, Kept>, beginning: Beginning<Ask>) => beginIn(self, kind, beginning),
-    finish: <Kept, Answer, P extends ProofGiven>(kind: Kind<never, Kept, Answer, P>, finishing: FinishRequest<P>) =>
-      finishIn(self, kind, finishing),
+    // Safe, both: a kind gets the content and the answer that it made
+    begin: <Ask, Kept>(kind: Beginner<Ask, Kept>, beginning: Beginning) =>
+      beginIn(self, kind as unknown as SomeBeginner, beginning),
+    finish: <Kept, Answer>(kind: Kind<never, Kept, Answer>, finishing: FinishRequest) =>
+      finishIn(self, kind as unknown as SomeKind, finishing),
     /** Reports a failure that was found before the ceremony was looked at. */
     refused: (kind: string, step: 'begin' | 'finish', failure: AuthErrors.AuthError) =>
       reportRefused(self, kind, step, failure),
@@ -219,10 +221,10 @@ const ceremonyOf = (self: State, { content, root, kind, browser }: Opened): Cere
 
 // --- begin
 
-const beginIn = async <Ask, Kept>(
+const beginIn = async (
   self: State,
-  kind: Beginner<Ask, Kept>,
-  { incoming, browser: given, ask, returnTo, display = 'page', before = [], ...about }: Beginning<Ask>,
+  kind: SomeBeginner,
+  { incoming, browser: given, ask, returnTo, display = 'page', before = [], ...about }: Beginning,
 ): Promise<Result<Sent>> => {
   const salt = randomId(16)
   const sent = await caught(async () => {
@@ -244,11 +246,7 @@ const beginIn = async <Ask, Kept>(
 
 // --- finish
 
-const finishIn = async <Kept, Answer, P extends ProofGiven>(
-  self: State,
-  kind: Kind<never, Kept, Answer, P>,
-  finishing: FinishRequest<P>,
-): Promise<FinishResult> => {
+const finishIn = async (self: State, kind: SomeKind, finishing: FinishRequest): Promise<FinishResult> => {
   let about: KnownCeremony | undefined
   const ended = await caught(async (): Promise<FinishResult> => {
     const answered = kind.read(finishing.incoming, signerOf(self, kind.name))
@@ -260,7 +258,7 @@ const finishIn = async <Kept, Answer, P extends ProofGiven>(
     if (opened === undefined) return unfinishedFor(elsewhere)
     const { intent, subject, salt } = opened.content
     about = { id: idOf(kind.name, salt), intent, subject }
-    return finishOpened(self, kind, finishing, { ...opened, answer, id: about.id })
+    return finishOpened(self, { ...opened, of: kind, finishing, answer, id: about.id })
   })
   if (E.isLeft(ended)) reportRefused(self, kind.name, 'finish', ended.left, about)
   else if (about !== undefined && ended.right.completed !== undefined) {
@@ -271,18 +269,15 @@ const finishIn = async <Kept, Answer, P extends ProofGiven>(
   return ended
 }
 
-interface Answering<Answer> extends Opened {
-  readonly answer: Answer
+interface Answering extends Opened {
+  readonly of: SomeKind
+  readonly finishing: FinishRequest
+  readonly answer: unknown
   readonly id: string
 }
 
-const finishOpened = async <Kept, Answer, P extends ProofGiven>(
-  self: State,
-  kind: Kind<never, Kept, Answer, P>,
-  finishing: FinishRequest<P>,
-  given: Answering<Answer>,
-): Promise<FinishResult> => {
-  const { content, browser, id } = given
+const finishOpened = async (self: State, given: Answering): Promise<FinishResult> => {
+  const { of: kind, finishing, content, browser, id } = given
   const { intent, until } = content
   const leadsAgain = kind.leadsAgain === true && kind.bound !== false && (await finishing.isFinishedHere(id))
   if (until <= self.now() && !leadsAgain) return unfinishedFor('late')
@@ -292,16 +287,15 @@ const finishOpened = async <Kept, Answer, P extends ProofGiven>(
     return unfinishedFor('anotherUser')
   if (leadsAgain) return E.right(endedAt(content))
   if (!(await finishing.isGoingOn(content))) return unfinishedFor('unknown') // it uses no code up
-  // Safe: the same kind made it
-  const accepted = (await kind.accepts?.(incoming.body, content.kept as Kept, given.answer)) ?? true
+  const accepted = (await kind.accepts?.(incoming.body, content.kept, given.answer)) ?? true
   if (accepted !== true) return unfinishedFor(accepted || 'weak')
   // another password by the same link is another answer
   const answering = kind.bound === false ? { ...given, id: digest(JSON.stringify([id, incoming.body])) } : given
-  const check = () => checkOnce(self, kind, finishing, answering, id)
+  const check = () => checkOnce(self, answering, id)
   if ((kind.tries ?? 1) > 1) return check()
   const run = () =>
     self.limited(browser === BY_TOKEN ? undefined : browser || undefined, incoming.address, check, isWrongAnswer)
-  return kind.leadsAgain === true ? checkShared(self, finishing, answering, run) : run()
+  return kind.leadsAgain === true ? checkShared(self, answering, run) : run()
 }
 
 const endedAt = ({ returnTo, display }: HandleContent): Ended => ({ returnTo, display })
@@ -319,44 +313,37 @@ const endTries = async ({ ids }: State, id: string, tries: number, lifetime: num
   return true
 }
 
-const checkOnce = async <Kept, Answer, P extends ProofGiven>(
-  self: State,
-  kind: Kind<never, Kept, Answer, P>,
-  finishing: FinishRequest<P>,
-  answering: Answering<Answer>,
-  of: string,
-): Promise<FinishResult> => {
+// `tried` identifies the ceremony, whose tries are shared by all its answers
+const checkOnce = async (self: State, answering: Answering, tried: string): Promise<FinishResult> => {
+  const { of: kind, finishing, content, answer, id } = answering
   const { tries = 1 } = kind
-  const { content, answer, id } = answering
   const { kept, salt: _salt, ...said } = content
   const remembered = said.until - self.now() + MARGIN
-  if (!(await useTry(self, of, tries, remembered))) {
+  if (!(await useTry(self, tried, tries, remembered))) {
     if (tries > 1) await self.running.get(id)
     return kind.leadsAgain === true && (await finishing.isFinishedHere(id)) ? E.right(endedAt(content)) : answeredBefore
   }
-  // Safe: the same kind made it
-  const checked = await kind.check(kept as Kept, answer, ceremonyOf(self, answering))
+  const checked = await kind.check(kept, answer, ceremonyOf(self, answering))
   if (E.isLeft(checked)) return checked
   const at = self.now()
   const proof = { ...checked.right, at: Math.min(checked.right.at ?? at, at) }
   const complete = async (): Promise<FinishResult> => {
-    if (tries > 1 && !(await endTries(self, of, tries, remembered))) return answeredBefore
+    if (tries > 1 && !(await endTries(self, tried, tries, remembered))) return answeredBefore
     const completed = await finishing.complete({ ...said, proof, id })
     return E.isLeft(completed) ? completed : E.right({ ...endedAt(content), completed: completed.right })
   }
-  return tries > 1 && kind.leadsAgain === true ? checkShared(self, finishing, answering, complete) : complete()
+  return tries > 1 && kind.leadsAgain === true ? checkShared(self, answering, complete) : complete()
 }
 
 // Of the same answers at the same time, one is checked, and the others lead where it leads
-const checkShared = async <P extends ProofGiven>(
+const checkShared = async (
   { running }: State,
-  { isFinishedHere }: FinishRequest<P>,
-  { id, content }: Answering<unknown>,
+  { id, content, finishing }: Answering,
   run: () => Promise<FinishResult>,
 ): Promise<FinishResult> => {
   const same = running.get(id)
   if (same !== undefined)
-    return E.isRight(await same) && (await isFinishedHere(id)) ? E.right(endedAt(content)) : answeredBefore
+    return E.isRight(await same) && (await finishing.isFinishedHere(id)) ? E.right(endedAt(content)) : answeredBefore
   const result = caught(run)
   running.set(id, result)
   try {

@@ -64,9 +64,6 @@ const linkMembers = ({ method, body, query }: Incoming) => {
   return { handle, key, code: body['code'] }
 }
 
-// After so many milliseconds a mail is reported as too slow
-const SLOW_MAIL = 30_000
-
 type Calling = <A extends object>(hook: string, given: A) => A
 
 // What became of a mail must change no answer, neither by its content nor by its time. So nothing waits for it. `send` says
@@ -74,19 +71,17 @@ type Calling = <A extends object>(hook: string, given: A) => A
 const sendLater = (where: string, send: (calling: Calling) => unknown): void => {
   let hook = 'send'
   let secrets: ReadonlyArray<string> = []
-  const failed = (why: string) => process.emitWarning(`${where}: ${hook} ${why}`, 'SignInWarning')
   const calling: Calling = (name, given) => {
     hook = name
     secrets = Object.values(given).flatMap((value: unknown) => (typeof value === 'string' ? secretParts(value) : []))
     return given
   }
   setImmediate(() => {
-    const timer = setTimeout(() => failed(`did not end within ${SLOW_MAIL} ms`), SLOW_MAIL)
-    timer.unref()
     Promise.resolve()
       .then(() => send(calling))
-      .catch((error: unknown) => failed(`failed: ${errorInWords(error, secrets)}`))
-      .finally(() => clearTimeout(timer))
+      .catch((error: unknown) =>
+        process.emitWarning(`${where}: ${hook} failed: ${errorInWords(error, secrets)}`, 'SignInWarning'),
+      )
   })
 }
 

@@ -132,23 +132,8 @@ export const respondUnfinished = async (ctx: Context, failure: AuthError, form?:
   if (form !== undefined && isNavigation(ctx) && !isOwn) await respondFailed(ctx, failure, form)
 }
 
-// A policy with `form-action` on every answer, as helmet sets it, is on the page with the button, too
-const warnOfPolicy = ({ response, method }: Context, to: string): void => {
-  const [, allowed] = /(?:^|[;,])\s*form-action\s([^;,]*)/i.exec(response.get('Content-Security-Policy')) ?? []
-  if (allowed === undefined || method === 'GET' || !URL.canParse(to)) return
-  const { origin, protocol } = new URL(to)
-  if (allowed.split(/\s+/).some((one) => one === '*' || one === protocol || one === origin || one.includes('*.')))
-    return
-  process.emitWarning(
-    `the policy "form-action ${allowed.trim()}" stops a form that leads to ${origin} in Chromium and Safari; allow that origin, or begin with a link (GET)`,
-    { type: 'SignInWarning', code: 'FORM_ACTION' },
-  )
-}
-
 /** Answers with a redirect to a path of this origin, or to a provider (303). */
 export const leadTo = (ctx: Context, path: string): void => {
-  warnOfPolicy(ctx, path)
-  ctx.status = 303
   ctx.set('Location', path)
   ctx.body = null
   ctx.status = 303

@@ -18,7 +18,7 @@ import { begunFactors, checkKind, lastingIn, respondSecond, stampOfUser } from '
 import { randomId } from '../crypto/secrets.js'
 import { lifetimesFor, signInChecks, type SignInOptions } from './Lifetimes.js'
 import { BY_TOKEN, type Finished } from './ceremony.js'
-import { intentsOf, type AnyKind, type Incoming, type Intent, type Kind } from './Kind.js'
+import { intentsOf, type AnyKind, type Incoming, type Intent, type Kind, type SomeKind } from './Kind.js'
 import * as pages from './pages.js'
 import { browserOf, finishedHere, incomingOf, isRefused, postedAddress, presentUser } from './request.js'
 import { revealPosted, sentPath, usedIn, visitOf, type Visit } from './request.js'
@@ -26,7 +26,8 @@ import { revealPosted, sentPath, usedIn, visitOf, type Visit } from './request.j
 type AuthError = AuthErrors.AuthError
 
 /** The finished ceremony, for the hook of the application. */
-export interface Done<P extends ProofGiven = ProofGiven> extends Pick<Finished<P>, 'proof' | 'intent' | 'returnTo'> {
+export interface Done<P extends ProofGiven = ProofGiven> extends Pick<Finished, 'intent' | 'returnTo'> {
+  readonly proof: P & Proof
   /** The identifier of its user; for `signIn` only after a first factor. */
   readonly subject: string | undefined
   /** The proofs before, such as a first factor. */
@@ -84,18 +85,15 @@ export function finish<Kept, Answer, P extends ProofGiven>(
   options: FinishOptions<P> = {},
 ): Middleware {
   checkKind('finish(kind, hook)', given)
-  const handler = finishHandler(given, hook, options)
+  // Safe, all: a kind gets the content and the answer that it made, and its hook the proof
+  const handler = finishHandler(given as unknown as SomeKind, hook as FinishHook<Proof>, options as FinishOptions)
   const lifetimes = options.idle !== undefined || options.absolute !== undefined
   return stating(handler, { part: 'finish', of: given.part, lifetime: given.lifetime, lifetimes })
 }
 
-const finishHandler = <Kept, Answer, P extends ProofGiven>(
-  given: Kind<never, Kept, Answer, P>,
-  hook: FinishHook<P> | FinishHooks<P> | undefined,
-  options: FinishOptions<P>,
-): Middleware => {
+const finishHandler = (given: SomeKind, hook: Parameters<typeof hooksOf>[1], options: FinishOptions): Middleware => {
   const hookOf = hooksOf(given, hook)
-  const checked = checkOptions<FinishOptions<P>>('finish(kind, hook, options)', options, signInChecks)
+  const checked = checkOptions<FinishOptions>('finish(kind, hook, options)', options, signInChecks)
   const { as } = checked
   return async (ctx) => {
     const visit = visitOf('finish(kind)', ctx, as)
@@ -114,20 +112,20 @@ const finishHandler = <Kept, Answer, P extends ProofGiven>(
   }
 }
 
-interface CeremonyEnding<P extends ProofGiven> {
-  readonly hookOf: (intent: Intent) => FinishHook<P> | undefined
+interface CeremonyEnding {
+  readonly hookOf: (intent: Intent) => FinishHook<Proof> | undefined
   /** Whether it is about the right user. Otherwise it is a 400 `unknown`, and uses no answer up. */
   readonly isMeant?: (subject: string | undefined) => Promise<boolean>
-  readonly options: FinishOptions<P>
+  readonly options: FinishOptions
   readonly signedIn?: () => unknown
 }
 
 /** Finishes a ceremony that this site caused, and answers, or resolves to the failure. */
-export const finishCeremony = async <Kept, Answer, P extends ProofGiven>(
+export const finishCeremony = async <Kept, Answer>(
   visit: Visit,
-  kind: Kind<never, Kept, Answer, P>,
+  kind: Kind<never, Kept, Answer>,
   incoming: Incoming,
-  ending: CeremonyEnding<P>,
+  ending: CeremonyEnding,
 ): Promise<AuthError | undefined> => {
   const { ctx, as, ceremonies, session } = visit
   const { hookOf, isMeant } = ending
@@ -139,7 +137,7 @@ export const finishCeremony = async <Kept, Answer, P extends ProofGiven>(
   }
   await checkTokenProof(visit)
   const here = finishedHere(visit, kind)
-  const self: FinishRun<P> = { ...ending, visit, kind, body: incoming.body, here }
+  const self: FinishRun = { ...ending, visit, kind, body: incoming.body, here }
   const ended = await ceremonies.finish(kind, {
     incoming,
     browser: as === 'bearer' ? BY_TOKEN : browserOf(visit),
@@ -160,7 +158,7 @@ export const finishCeremony = async <Kept, Answer, P extends ProofGiven>(
   return undefined
 }
 
-interface FinishRun<P extends ProofGiven> extends CeremonyEnding<P> {
+interface FinishRun extends CeremonyEnding {
   readonly visit: Visit
   readonly kind: Pick<AnyKind, 'name' | 'leadsAgain'>
   readonly body: Incoming['body']
@@ -168,7 +166,7 @@ interface FinishRun<P extends ProofGiven> extends CeremonyEnding<P> {
   made?: BearerSignIn | undefined
 }
 
-const finishUp = async <P extends ProofGiven>(self: FinishRun<P>, finished: Finished<P>) => {
+const finishUp = async (self: FinishRun, finished: Finished) => {
   const { visit, kind, hookOf, options } = self
   const { ctx } = visit
   const { intent, proof } = finished
@@ -185,9 +183,9 @@ const finishUp = async <P extends ProofGiven>(self: FinishRun<P>, finished: Fini
     : E.left(isOwn ? AuthErrors.unfinished('noAccount') : answer.left)
 }
 
-const acceptUser = async <P extends ProofGiven>(
-  self: FinishRun<P>,
-  finished: Finished<P>,
+const acceptUser = async (
+  self: FinishRun,
+  finished: Finished,
   lasting: Pick<OwnLogInOptions, 'idle' | 'absolute'>,
   user: unknown,
 ) => {
@@ -267,15 +265,15 @@ const formAgain = (
 }
 
 // The hook for an intent. Throws a TypeError for a value that is no hook
-const hooksOf = <P extends ProofGiven>(
+const hooksOf = (
   kind: Pick<AnyKind, 'needsHook' | 'intents' | 'bound'>,
-  given: FinishHook<P> | FinishHooks<P> | undefined,
-): ((intent: Intent) => FinishHook<P> | undefined) => {
+  given: FinishHook<Proof> | FinishHooks<Proof> | undefined,
+): CeremonyEnding['hookOf'] => {
   if (typeof given === 'object' && given !== null) {
     const where = 'finish(kind, { signIn, link, stepUp })'
     const checks = Object.fromEntries(intentsOf(kind).map((intent) => [intent, is.maybe(is.hook(2))]))
     // Safe: an intent that is not among them is refused
-    const hooks = checkOptions(where, given, checks as Checks<FinishHooks<P>>)
+    const hooks = checkOptions(where, given, checks as Checks<FinishHooks<Proof>>)
     if (Object.keys(hooks).length === 0) throw new TypeError(`${where} must have a hook for an intent of the kind`)
     return (intent) => hooks[intent]
   }
