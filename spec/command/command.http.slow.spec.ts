@@ -157,59 +157,22 @@ it('--openapi lists the differences of document and guards, first where the guar
 })
 
 describe('a refused command has exit code 2, one line on stderr and nothing on stdout', () => {
-  it.each<[name: string, args: string[], line: string]>([
-    ['no such file', ['audit', './no\u001b.js'], './no\\u{1b}.js: no such file'],
-    ['a folder', ['audit', '.'], '.: is not a file'],
+  it.each<[command: string, line: string]>([
+    ['audit ./no\u001b.js', './no\\u{1b}.js: no such file'],
+    ['audit .', '.: is not a file'],
+    ['audit listens.mjs', 'listens.mjs: listens; export the application from a module that does not'],
+    ['audit throws.cjs', 'throws.cjs: throws: Error: no\\u{1b}[2J database at all'],
     [
-      'a module that listens',
-      ['audit', 'listens.mjs'],
-      'listens.mjs: listens; export the application from a module that does not',
-    ],
-    ['a module that throws', ['audit', 'throws.cjs'], 'throws.cjs: throws: Error: no\\u{1b}[2J database at all'],
-    [
-      'a module with a router that seal refuses',
-      ['audit', 'unsealed.mjs'],
+      'audit unsealed.mjs',
       "unsealed.mjs: throws: TypeError: seal(router): 1 finding - GET /api/health is public: guard it, or list 'GET /api/health' in public",
     ],
-    [
-      'a module without a router or an application',
-      ['audit', 'nothing.mjs'],
-      'nothing.mjs: exports no router, no apiApp, no Koa application and no function that makes one by default; it exports answer, options: choose with --export',
-    ],
-    [
-      'an export that is not a router or an application',
-      ['audit', 'nothing.mjs', '--export', 'answer'],
-      'nothing.mjs: its export answer is not a router of @koa/router, an apiApp or a Koa application',
-    ],
-    [
-      'no such export',
-      ['audit', 'nothing.mjs', '--export', 'app'],
-      'nothing.mjs: has no export "app"; it exports answer, options',
-    ],
-    [
-      'a function with parameters',
-      ['audit', 'needs.cjs'],
-      'needs.cjs: its default export is a function that takes a parameter; export one without',
-    ],
-    [
-      'an application without a router',
-      ['audit', 'bare.mjs'],
-      'bare.mjs: its default export is a Koa application that mounts no router with app.use(router.routes()), so it cannot be audited',
-    ],
-    ['a module that ends the process', ['audit', 'exits.mjs'], 'exits.mjs: ends the process, or never ends loading'],
-    [
-      'a module that never finishes loading',
-      ['audit', 'hangs.mjs'],
-      'hangs.mjs: ends the process, or never ends loading',
-    ],
-    [
-      'an unknown flag',
-      ['audit', 'esm.mjs', '--chek', 'auth.lock'],
-      "Unknown option '--chek'; see koa-with-auth --help",
-    ],
-    ['no command', [], 'a command is missing; there are audit and sql; see koa-with-auth --help'],
-  ])('%s', async (_name, args, line) => {
-    const { code, stdout, stderr } = await project.run(...args)
+    ['audit nothing.mjs --export app', 'nothing.mjs: has no export "app"; it exports answer, options'],
+    ['audit exits.mjs', 'exits.mjs: ends the process, or never ends loading'],
+    ['audit hangs.mjs', 'hangs.mjs: ends the process, or never ends loading'],
+    ['audit esm.mjs --chek auth.lock', "Unknown option '--chek'; see koa-with-auth --help"],
+    ['', 'a command is missing; there are audit and sql; see koa-with-auth --help'],
+  ])('%j', async (command, line) => {
+    const { code, stdout, stderr } = await project.run(...command.split(' ').filter((one) => one !== ''))
     expect({ code, stdout, stderr }).toStrictEqual({ code: 2, stdout: '', stderr: `koa-with-auth: ${line}\n` })
   })
 })

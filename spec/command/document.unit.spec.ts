@@ -41,7 +41,7 @@ describe('a document of OpenAPI', () => {
   }
   const compared = (document: object) => {
     const own = described()
-    return differencesFrom(document, own).map(({ direction, text }) => [direction, text])
+    return differencesFrom(document, own).map(({ direction, text }) => `${direction}: ${text}`)
   }
 
   it('that the router made agrees, also with other names of schemes and parameters, and below a server URL', () => {
@@ -97,45 +97,27 @@ describe('a document of OpenAPI', () => {
     expect(compared(document)).toEqual([])
   })
 
-  it.each<[name: string, add: (router: ReturnType<typeof described>) => unknown, paths: object, text?: string]>([
-    [
-      'undocumented and public',
-      (own) => own.get('/hatch', operation({ undocumented: true }), guardOf(null) as never, handle),
-      {},
-      'GET /hatch: is not in the document, and anyone may call it',
-    ],
-    [
-      'undocumented, and optional',
-      (own) => own.get('/hatch', operation({ undocumented: true }), guardOf(optional(bearer)) as never, handle),
-      {},
-      'GET /hatch: is not in the document, and anyone may call it',
-    ],
-    [
-      'a RegExp',
-      (own) => own.get(/^\/hatch/, guardOf(null) as never, handle),
-      {},
-      'GET /^\\/hatch/: is not in the document, and anyone may call it',
-    ],
-    [
-      'a method that OpenAPI does not have',
-      (own) => own.register('/hatch', ['PROPFIND'], [guardOf(null), handle] as never),
-      {},
-      'PROPFIND /hatch: is not in the document, and anyone may call it',
-    ],
+  const hidden = operation({ undocumented: true })
+  const open = guardOf(null) as never
+  const perhaps = guardOf(optional(bearer)) as never
+  const absent = 'is not in the document, and anyone may call it'
+  it.each<
+    [name: string, add: (router: ReturnType<typeof described>) => unknown, text: string | undefined, own?: object]
+  >([
+    ['undocumented and public', (own) => own.get('/x', hidden, open, handle), `GET /x: ${absent}`],
+    ['undocumented, and optional', (own) => own.get('/x', hidden, perhaps, handle), `GET /x: ${absent}`],
+    ['a RegExp', (own) => own.get(/^\/x/, open, handle), `GET /^\\/x/: ${absent}`],
+    ['a method of its own', (own) => own.register('/x', ['PROPFIND'], [open, handle]), `PROPFIND /x: ${absent}`],
     [
       'undocumented, although the document demands a credential',
-      (own) => own.get('/hatch', operation({ undocumented: true }), guardOf(null) as never, handle),
-      { '/hatch': { get: { security: [{ bearer: [] }] } } },
-      'GET /hatch: the document says bearer, and anyone may call it',
+      (own) => own.get('/x', hidden, open, handle),
+      'GET /x: the document says bearer, and anyone may call it',
+      { security: [{ bearer: [] }] },
     ],
-    [
-      'undocumented, and the document says that it is public',
-      (own) => own.get('/hatch', operation({ undocumented: true }), guardOf(null) as never, handle),
-      { '/hatch': { get: {} } },
-    ],
-  ])('does not hide an open operation: %s', (_name, add, paths, text) => {
+    ['undocumented, and the document calls it public', (own) => own.get('/x', hidden, open, handle), undefined, {}],
+  ])('does not hide an open operation: %s', (_name, add, text, written) => {
     const document = made()
-    Object.assign(document.paths, paths)
+    if (written !== undefined) Object.assign(document.paths, { '/x': { get: written } })
     const own = described()
     add(own)
     expect(differencesFrom(document, own)).toStrictEqual(
@@ -143,67 +125,53 @@ describe('a document of OpenAPI', () => {
     )
   })
 
-  it.each<[name: string, change: (document: Document) => void, differences: [string, string][]]>([
+  // What the document demands of some operations instead; `undefined`: it has no such operation
+  const public_: object[] = []
+  const one = [{ bearer: [] }]
+  it.each<[name: string, changed: Record<string, object[] | undefined>, ...differences: string[]]>([
     [
       'a stricter document: listed first',
-      ({ paths }) => {
-        paths['/open']!['get']!.security = [{ bearer: [] }]
-        paths['/me']!['get']!.security = []
-      },
-      [
-        ['opened', 'GET /open: the document says bearer, the guards demand nothing'],
-        ['closed', 'GET /me: the document says nothing, the guards demand bearer'],
-      ],
+      { '/open': one, '/me': public_ },
+      'opened: GET /open: the document says bearer, the guards demand nothing',
+      'closed: GET /me: the document says nothing, the guards demand bearer',
     ],
     [
       'other scopes',
-      ({ paths }) => (paths['/scoped']!['get']!.security = [{ bearer: ['read', 'write'] }]),
-      [
-        [
-          'opened',
-          'GET /scoped: the document says bearer with scopes read write, the guards demand bearer with scopes read',
-        ],
-      ],
+      { '/scoped': [{ bearer: ['read', 'write'] }] },
+      'opened: GET /scoped: the document says bearer with scopes read write, the guards demand bearer with scopes read',
     ],
     [
       'a missing alternative',
-      ({ paths }) => (paths['/users/{id}']!['get']!.security = [{ bearer: [] }]),
-      [['opened', 'GET /users/{id}: the document says bearer, the guards demand bearer, or API key in header x-key']],
+      { '/users/{id}': one },
+      'opened: GET /users/{id}: the document says bearer, the guards demand bearer, or API key in header x-key',
     ],
     [
       'a missing anonymous alternative',
-      ({ paths }) => (paths['/perhaps']!['get']!.security = [{ bearer: [] }]),
-      [['opened', 'GET /perhaps: the document says bearer, the guards demand bearer, or anonymous']],
+      { '/perhaps': one },
+      'opened: GET /perhaps: the document says bearer, the guards demand bearer, or anonymous',
     ],
     [
       'an operation that no route answers',
-      ({ paths }) => (paths['/gone\u001b'] = { put: {} }),
-      [['closed', 'PUT /gone\\u{1b}: is in the document, but no route answers it']],
+      { '/gone\u001b': public_ },
+      'closed: GET /gone\\u{1b}: is in the document, but no route answers it',
     ],
     [
-      'a missing operation',
-      ({ paths }) => delete paths['/me'],
-      [['changed', 'GET /me: is not in the document, and the guards demand bearer']],
-    ],
-    [
-      'a missing open operation, listed with what the guards admit',
-      ({ paths }) => {
-        delete paths['/open']
-        delete paths['/me']
-      },
-      [
-        ['opened', 'GET /open: is not in the document, and the guards demand nothing'],
-        ['changed', 'GET /me: is not in the document, and the guards demand bearer'],
-      ],
+      'missing operations, listed with what the guards admit',
+      { '/open': undefined, '/me': undefined },
+      'opened: GET /open: is not in the document, and the guards demand nothing',
+      'changed: GET /me: is not in the document, and the guards demand bearer',
     ],
     [
       'a scheme that the document does not define',
-      ({ paths }) => (paths['/me']!['get']!.security = [{ oauth: [] }]),
-      [['changed', 'GET /me: the document says the unknown scheme "oauth", the guards demand bearer']],
+      { '/me': [{ oauth: [] }] },
+      'changed: GET /me: the document says the unknown scheme "oauth", the guards demand bearer',
     ],
-  ])('%s', (_name, change, differences) => {
+  ])('%s', (_name, changed, ...differences) => {
     const document = made()
-    change(document)
+    for (const [path, security] of Object.entries(changed)) {
+      if (security === undefined) delete document.paths[path]
+      else document.paths[path] = { ...document.paths[path], get: { security } }
+    }
     expect(compared(document)).toStrictEqual(differences)
   })
 

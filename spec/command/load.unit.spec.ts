@@ -39,6 +39,18 @@ describe('the export that is audited', () => {
     ).toStrictEqual(E.right(expected))
   })
 
+  it.each<[namespace: object, name: string | undefined, why: RegExp]>([
+    [
+      { answer: 42 },
+      undefined,
+      /^exports no router, no apiApp, .* by default; it exports answer: choose with --export$/,
+    ],
+    [{ app, api }, undefined, /^exports several that can be audited: api, app; choose with --export$/],
+    [{ answer: 42 }, 'app', /^has no export "app"; it exports answer$/],
+  ])('is none of %j: %s', (namespace, name, why) => {
+    expect(chosen(namespace, name)).toMatchObject(E.left(expect.stringMatching(why)))
+  })
+
   const operations = async (value: unknown) =>
     pipe(
       await auditedOf({ name: 'export x', value }),
@@ -65,6 +77,11 @@ describe('the export that is audited', () => {
       'a function that makes something else',
       () => 42,
       'its export x() is not a router of @koa/router, an apiApp or a Koa application',
+    ],
+    [
+      'an application without a router',
+      new Koa(),
+      'its export x is a Koa application that mounts no router with app.use(router.routes()), so it cannot be audited',
     ],
     ['null', null, 'its export x is not a router of @koa/router, an apiApp or a Koa application'],
   ])('may not be %s', async (_name, value, why) => {

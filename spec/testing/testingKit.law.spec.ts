@@ -1,5 +1,4 @@
 /** The testing kit itself: what it makes keeps the laws that it checks, and nothing right is reported. */
-import { request as send } from 'node:http'
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
 import Koa from 'koa'
@@ -24,7 +23,6 @@ import { describe, expect, it } from 'vitest'
 import { AuthError, fromCookie, fromHeader, fromQuery } from 'koa-with-auth'
 import { informedAttacks } from '../../src/testing/attacks.js'
 import { locationsIn, putCredentials, valuesAt, withoutCredential } from '../../src/testing/CredentialLocation.js'
-import { listen } from '../support/servers/server.js'
 
 describe('arbitraries of credentials', () => {
   it('make credentials that their codecs accept, and hostile ones that fit into a field', () => {
@@ -131,36 +129,7 @@ describe('arbitraries of authenticators', () => {
   })
 })
 
-const call = (port: number, { method, path }: PlannedOperation, token?: string) =>
-  new Promise<string>((resolve, reject) => {
-    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
-    const asking = send({ host: '127.0.0.1', port, method, path, headers }, (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('end', () => resolve(`${response.statusCode} ${Buffer.concat(chunks).toString()}`))
-    })
-    asking.on('error', reject).end()
-  })
-
 describe('arbitraries of routers', () => {
-  it('5.6 every operation accepts the token that the innermost decision demands', async () => {
-    await fc.assert(
-      fc.asyncProperty(routers(), async ({ router, operations }) => {
-        const { port, close } = await listen(new Koa().use(router.routes()))
-        try {
-          for (const operation of operations) {
-            const { token } = operation
-            expect(await call(port, operation, token)).toBe(`200 ${token ?? 'public'}`)
-            expect(await call(port, operation)).toMatch(token === undefined ? /^200 public$/ : /^401 /)
-          }
-        } finally {
-          await close()
-        }
-      }),
-      { numRuns: 25 },
-    )
-  })
-
   it('expectGuarded finds them guarded, and finds every public operation that is not listed', async () => {
     const seen = { open: 0, guarded: 0 }
     await fc.assert(

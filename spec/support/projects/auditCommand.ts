@@ -44,10 +44,8 @@ const files = {
   'throws.cjs': `throw new Error('no\\u001b[2J database\\nat all')`,
   'unsealed.mjs': `${routes('')}\nimport { seal } from 'koa-with-auth/audit'\nseal(router)\nexport { router }`,
   'nothing.mjs': `export const answer = 42\nexport const options = {}`,
-  'needs.cjs': `module.exports = (options) => options.router`,
   'exits.mjs': `process.exit(0)`,
   'hangs.mjs': `await new Promise(() => {})\nexport {}`,
-  'bare.mjs': `import Koa from 'koa'\nexport default new Koa().use(async (ctx) => { ctx.body = 'ok' })`,
   'broken.lock': '# koa-with-auth policy 2\nGET /x; who=[bearer]; by=operation; csrf=not needed; docs=listed\nGET /y\n',
   'openapi.json': JSON.stringify({
     openapi: '3.1.0',
