@@ -29,10 +29,12 @@ const isOptional = (specifier) => peerDependenciesMeta[packageOf(specifier)]?.op
 const fileOf = (specifier) => `peers/${specifier.replace(/^@/, '').replaceAll('/', '-')}.cjs`
 
 // Bundlers take a `require` in a `try` as one that may fail, and put what they find into their bundle. What CommonJS throws
-// while an ES module imports it ends the process of Node 20 at the next import, so the ES module throws.
+// while an ES module imports it ends the process of Node 20 at the next import, so the ES module throws. Jest links an ES module
+// with the names that CommonJS has when it has run, so each name is there from the beginning.
 const attempt = (specifier) =>
   atFirstUse.includes(specifier)
     ? `'use strict'
+exports.cause = undefined
 exports.load = () => {
   try { return require('${specifier}') } catch (cause) { throw cause }
 }
@@ -41,6 +43,7 @@ try { process.getBuiltinModule('module').createRequire(__filename).resolve('${sp
 }
 `
     : `'use strict'
+exports.found = exports.cause = undefined
 try { exports.found = require('${specifier}') } catch (cause) { exports.cause = cause }
 `
 

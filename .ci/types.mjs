@@ -52,10 +52,11 @@ try {
   const { output } = await build.generate({
     hoistTransitiveImports: false,
     manualChunks: (id, { getModuleInfo }) => {
-      const [room, ...rest] = relative(emitted, id)
-        .replace(/\.d\.ts$/, '')
-        .split('/')
+      const path = relative(emitted, id).replace(/\.d\.ts$/, '')
+      const [room, ...rest] = path.split('/')
       if (room === 'index' || rest.at(-1) === 'index') return undefined
+      // it names types of openid-client, which nobody installs for the rest of its room
+      if (path.startsWith('sign-in/oidc/')) return 'sign-in-oidc'
       return needsRouter((one) => getModuleInfo(one)?.importedIds ?? [], id) ? `${room}-router` : room
     },
     entryFileNames: '[name].d.ts',

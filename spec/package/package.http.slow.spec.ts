@@ -121,19 +121,20 @@ describe('the packed package', () => {
     expect(run(load('require'), 'commonjs')).toEqual([message, message])
   })
 
-  it('has each declaration that an entry point needs, and no other, and both module systems have the same', () => {
-    const root = join(project.folder, 'node_modules/koa-with-auth')
-    const read = (file: string) => readFileSync(join(root, file), 'utf8')
-    const known = project.files.filter((file) => file.endsWith('.d.ts'))
-    const reached = (types: ReadonlyArray<string>) => {
-      const needed = new Set(types.map(posix.normalize))
-      for (const file of needed) {
-        for (const { fileName } of ts.preProcessFile(read(file)).importedFiles) {
-          if (fileName.startsWith('.')) needed.add(posix.join(posix.dirname(file), fileName.replace(/\.js$/, '.d.ts')))
-        }
+  const read = (file: string) => readFileSync(join(project.folder, 'node_modules/koa-with-auth', file), 'utf8')
+  const importsOf = (file: string) => ts.preProcessFile(read(file)).importedFiles.map(({ fileName }) => fileName)
+  const reached = (types: ReadonlyArray<string>) => {
+    const needed = new Set(types.map(posix.normalize))
+    for (const file of needed) {
+      for (const name of importsOf(file)) {
+        if (name.startsWith('.')) needed.add(posix.join(posix.dirname(file), name.replace(/\.js$/, '.d.ts')))
       }
-      return [...needed].sort()
     }
+    return [...needed].sort()
+  }
+
+  it('has each declaration that an entry point needs, and no other, and both module systems have the same', () => {
+    const known = project.files.filter((file) => file.endsWith('.d.ts'))
     const required = reached(entries.map((one) => one.built.require.types))
     expect(required.filter((file) => !file.startsWith('dist/cjs/'))).toStrictEqual([])
     const imported = reached(entries.map((one) => one.built.import.types))
@@ -143,6 +144,15 @@ describe('the packed package', () => {
     expect(copies.map((file) => file.replace('dist/', 'dist/cjs/')).filter((file) => !known.includes(file))).toEqual([])
     expect(copies.length).toBeLessThan(own.length / 2)
     expect([...new Set([...required, ...imported])].sort()).toStrictEqual(known.toSorted())
+  })
+
+  it('has declarations that need an optional package only where the entry point itself does', () => {
+    const named = entries.flatMap(({ name, built }) =>
+      [...new Set(reached([built.require.types]).flatMap(importsOf))]
+        .filter((one) => manifest.peerDependenciesMeta[one]?.optional)
+        .map((one) => `${name} ${one}`),
+    )
+    expect(named).toStrictEqual(['koa-with-auth/sign-in/oidc openid-client'])
   })
 
   it('is smaller than 375 kB', () => {
@@ -344,6 +354,7 @@ describe('the packed package', () => {
       const code = `${jwt}
         import Router from '@koa/router'
         import { apiApp } from 'koa-with-auth'
+        ${entries.map(({ name }) => `import '${name}'`).join('\n')}
         test('an application, a token', async () => {
           expect(apiApp() instanceof Router).toBe(true)
           expect((await decided()).right.sub).toBe('anna')
