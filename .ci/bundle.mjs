@@ -226,9 +226,13 @@ const requireOf = ({ source, specifiers }) => {
   return `const{${pattern}}=${hasDefault ? `(e=>e.__esModule?e:{...e,default:e})(${call})` : call}`
 }
 
+// Packages with native code are in no bundle. webpack and Turbopack take an `import()` that they do not find as an error, without this
+const outside = (code) => code.replace(/\bimport\((?=[`"']@(?:node-rs|libsql)\/)/g, 'import(/*webpackIgnore:true*/')
+
 // A literal `import()` is of an optional package, or of a chunk. Some loaders of CommonJS have no `import()`, and some
 // do not require ES modules
-const laterOf = (source) => `(()=>{try{return Promise.resolve(require(${source}))}catch{return import(${source})}})()`
+const laterOf = (source) =>
+  outside(`(()=>{try{return Promise.resolve(require(${source}))}catch{return import(${source})}})()`)
 
 const HERE = `(typeof __filename=="string"?require("node:url").pathToFileURL(__filename).href:"file:///bundle.js")`
 
@@ -411,7 +415,7 @@ export const bundle = async (folder) => {
   for (const [fileName, named] of withSharedNames(chunks, isKept)) {
     // a text of other characters takes V8 twice as long
     const ascii = named.replace(/[^\0-\x7f]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
-    const code = inLines(fileName, annotated(fileName, ascii)).replaceAll(
+    const code = outside(inLines(fileName, annotated(fileName, ascii))).replaceAll(
       '"peers/',
       `"${posix.relative(posix.dirname(fileName), '').replace(/^$/, '.')}/peers/`,
     )

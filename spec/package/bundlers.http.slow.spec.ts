@@ -60,6 +60,17 @@ describe('an application in one file', () => {
     expect(output[0].code.length).toBeGreaterThan(100_000)
   })
 
+  it('webpack and Turbopack, which find no package with native code, are told to leave it outside', () => {
+    const files = plain.files.filter((file) => /\.js$/.test(file))
+    const texts = files.map((file) => readFileSync(join(plain.folder, 'node_modules/koa-with-auth', file), 'utf8'))
+    const later = texts.flatMap((text) => text.match(/import\([^)]*@(?:node-rs|libsql)\/[\w-]+/g) ?? [])
+    expect(new Set(later)).toStrictEqual(
+      new Set(
+        ['node-rs/argon2', 'node-rs/bcrypt', 'libsql/client'].map((name) => `import(/*webpackIgnore:true*/\`@${name}`),
+      ),
+    )
+  })
+
   // CommonJS in an ES module requires modules of Node
   const banner = { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" }
 
