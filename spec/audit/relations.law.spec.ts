@@ -55,10 +55,13 @@ describe.each(Object.keys(routers))('the relation of two paths of @koa/router %s
   it('is true for every path up to five characters', () => {
     const claims = { subset: 0, superset: 0, apart: 0 }
     fc.assert(
-      fc.property(either, either, options, (one, other, opts) => {
-        const [first, second] = [pathOf(version, one, opts), pathOf(version, other, opts)]
+      fc.property(either, either, options, options, (one, other, opts, others) => {
+        const [first, second] = [pathOf(version, one, opts), pathOf(version, other, others)]
         if (first === undefined || second === undefined) return
-        const { isSubset, isSuperset, overlap } = relate(first, second)
+        const { isSubset, isSuperset, overlap, example } = relate(first, second)
+        if (example !== undefined)
+          expect([example, first.matches(example), second.matches(example)]).toEqual([example, true, true])
+        expect(overlap === 'yes').toBe(example !== undefined || String(first.regexp) === String(second.regexp))
         if (!isSubset && !isSuperset && overlap !== 'no') return
         claims.subset += Number(isSubset)
         claims.superset += Number(isSuperset)

@@ -32,148 +32,110 @@ const findings = (router: RouterInstance, options?: SealOptions): string[] => {
 }
 
 describe('a finding of seal', () => {
-  const before = (name: string, other: string) => `register ${name} where it is tried before ${other}`
+  const undecided = (name: string) =>
+    `${name} is undecided: guard it or its router, or write withAuth(null) and list it`
+  const isPublic = (name: string) => `${name} is public: guard it, or list '${name}' in public`
+  const lets = (name: string, how: string) =>
+    `${name} lets anonymous callers in (${how} bearer): remove that, or list '${name}' in public`
+  const first = (name: string, other: string, access = 'public', what = 'it') =>
+    `${name} is guarded, but ${other}, which is ${access}, answers ${what} first: register ${name} where it is tried before ${other}`
+  const uncovered = (path: string, f: string) =>
+    `use ${path}: no guard covers ${f}: list the function itself in middleware, or remove it`
+  const early = (name: string, f: string) =>
+    `${name}: ${f} runs before the guard: put it after withAuth(...), or list the function in middleware`
+  const nowhere = (entry: string, open: string) =>
+    `'${entry}' is listed in public, but there is no such operation; anonymous callers reach: ${open}`
+  const one = () => new Router()
+  const form = withAuth(formAuth({ fields: ['a'], authenticate: () => true }))
+  const unlike = /^\/\d{4}$/
   it.each<[name: string, router: () => RouterInstance, says: string[], options?: SealOptions]>([
-    [
-      'undecided',
-      () => new Router().get('/x', handle),
-      ['GET /x is undecided: guard it or its router, or write withAuth(null) and list it'],
-    ],
+    ['undecided', () => one().get('/x', handle), [undecided('GET /x')]],
     [
       'undecided and listed: the list does not replace a decision',
-      () => new Router().get('/x', handle),
-      ['GET /x is undecided: guard it or its router, or write withAuth(null) and list it'],
+      () => one().get('/x', handle),
+      [undecided('GET /x')],
       { public: ['GET /x'] },
     ],
     [
       'a guard after its handler',
-      () => addUnchecked(new Router(), '/x', handle, guard),
+      () => addUnchecked(one(), '/x', handle, guard),
       ['GET /x: its withAuth(...) comes after the handler and guards nothing; write it right after the path'],
     ],
     [
       'two guards: each request would be a 500',
-      () => addUnchecked(new Router(), '/x', open, guard, handle),
+      () => addUnchecked(one(), '/x', open, guard, handle),
       ['GET /x: withAuth(...) is in it twice; remove one'],
       { public: ['GET /x'] },
     ],
-    [
-      'public',
-      () => closed({ prefix: '/api' }).get('/x', open, handle),
-      ["GET /api/x is public: guard it, or list 'GET /api/x' in public"],
-    ],
+    ['public', () => closed({ prefix: '/api' }).get('/x', open, handle), [isPublic('GET /api/x')]],
     [
       'optional and lenient',
-      () =>
-        closed()
-          .get('/x', perhaps, handle)
-          .all('/y', guardOf(lenient(bearer)) as never, handle),
-      [
-        "GET /x lets anonymous callers in (optional bearer): remove that, or list 'GET /x' in public",
-        "ALL /y lets anonymous callers in (lenient bearer): remove that, or list 'ALL /y' in public",
-      ],
+      () => closed().get('/x', perhaps, handle).all('/y', guardOf(lenient(bearer)) as never, handle), // prettier-ignore
+      [lets('GET /x', 'optional'), lets('ALL /y', 'lenient')],
     ],
     [
       'D-R8: answered first by a public operation',
       () => closed().get('/users/:id', open, handle).get('/users/me', handle),
-      [
-        `GET /users/me is guarded, but GET /users/:id, which is public, answers it first: ${before('GET /users/me', 'GET /users/:id')}`,
-      ],
+      [first('GET /users/me', 'GET /users/:id')],
       { public: ['GET /users/:id'] },
     ],
     [
       'answered first in part, by an optional operation',
       () => closed().get('/:a/x', perhaps, handle).get('/y/:b', handle),
-      [
-        `GET /y/:b is guarded, but GET /:a/x, which is optional, answers GET /y/x first: ${before('GET /y/:b', 'GET /:a/x')}`,
-      ],
+      [first('GET /y/:b', 'GET /:a/x', 'optional', 'GET /y/x')],
       { public: ['GET /:a/x'] },
     ],
     [
       'a RegExp that is not understood',
-      () =>
-        closed()
-          .get(/^\/\d{4}$/, open, handle)
-          .get('/:id', handle),
+      () => closed().get(unlike, open, handle).get('/:id', handle),
       [
-        `GET /:id is guarded, and it is not known whether GET /^\\/\\d{4}$/, which is public, answers it first, because of a RegExp or of several captures in one segment: ${before('GET /:id', 'GET /^\\/\\d{4}$/')}`,
+        `GET /:id is guarded, and it is not known whether GET ${unlike}, which is public, answers it first, because of a RegExp or of several captures in one segment: register GET /:id where it is tried before GET ${unlike}`,
       ],
-      { public: ['GET /^\\/\\d{4}$/'] },
+      { public: [`GET ${unlike}`] },
     ],
     [
       'the option exclusive: only the last operation runs, and it is public',
       () => closed({ exclusive: true }).get('/users/me', handle).get('/users/:id', open, handle),
-      [
-        `GET /users/me is guarded, but GET /users/:id, which is public, answers it first: ${before('GET /users/me', 'GET /users/:id')}`,
-      ],
+      [first('GET /users/me', 'GET /users/:id')],
       { public: ['GET /users/:id'] },
     ],
     [
       'middleware',
       () => closed({ prefix: '/api' }).use(cors).use('/x', go).get('/x', handle),
-      ['use /api/x/*: no guard covers go: list the function itself in middleware, or remove it'],
+      [uncovered('/api/x/*', 'go')],
       { middleware: [cors] },
     ],
     [
       'middleware that is not the listed function',
       () => closed().use(cors).get('/x', handle),
-      ['use /*: no guard covers cors: list the function itself in middleware, or remove it'],
+      [uncovered('/*', 'cors')],
       { middleware: [go] },
     ],
-    [
-      'a function before a guard',
-      () => new Router().get('/x', go, guard, handle),
-      ['GET /x: go runs before the guard: put it after withAuth(...), or list the function in middleware'],
-    ],
-    [
-      'a function that is no body parser before a guard that reads a form',
-      () =>
-        new Router().post(
-          '/x',
-          bodyParser(),
-          go,
-          withAuth(formAuth({ fields: ['a'], authenticate: () => true })),
-          handle,
-        ),
-      ['POST /x: go runs before the guard: put it after withAuth(...), or list the function in middleware'],
-    ],
-    [
-      'a body parser before any other guard',
-      () => new Router().post('/x', bodyParser(), guard, handle),
-      ['POST /x: bodyParser runs before the guard: put it after withAuth(...), or list the function in middleware'],
-    ],
+    ['a function before a guard', () => one().get('/x', go, guard, handle), [early('GET /x', 'go')]],
+    ['no body parser before a form', () => one().post('/x', bodyParser(), go, form, handle), [early('POST /x', 'go')]],
+    ['a body parser', () => one().post('/x', bodyParser(), guard, handle), [early('POST /x', 'bodyParser')]],
     [
       'a param hook before a guard',
-      () => new Router().param('id', go as never).get('/:id', cors, guard, handle),
-      ['GET /:id: param id: go runs before the guard: put it after withAuth(...), or list the function in middleware'],
+      () => one().param('id', go as never).get('/:id', cors, guard, handle), // prettier-ignore
+      [early('GET /:id', 'param id: go')],
       { middleware: [cors] },
     ],
     [
       'listed, but not in the router',
       () => closed().get('/health', open, handle).get('/x', handle),
-      ['GET /helth', 'POST /health', 'get /health'].map(
-        (entry) =>
-          `'${entry}' is listed in public, but there is no such operation; anonymous callers reach: 'GET /health'`,
-      ),
+      ['GET /helth', 'POST /health', 'get /health'].map((entry) => nowhere(entry, "'GET /health'")),
       { public: ['GET /health', 'GET /helth', 'POST /health', 'get /health'] },
     ],
     [
       'listed, but guarded',
       () => closed().get('/x', handle),
-      [
-        "'GET /x' is listed in public, but it is guarded (bearer): take it off the list",
-        "'GET /y' is listed in public, but there is no such operation; anonymous callers reach: none",
-      ],
+      ["'GET /x' is listed in public, but it is guarded (bearer): take it off the list", nowhere('GET /y', 'none')],
       { public: ['GET /x', 'GET /y'] },
     ],
     [
       'several findings',
-      () => new Router().use(go).get('/a', handle).get('/b', open, handle).get('/b', guard, handle),
-      [
-        'GET /a is undecided: guard it or its router, or write withAuth(null) and list it',
-        "GET /b is public: guard it, or list 'GET /b' in public",
-        `GET /b is guarded, but GET /b, which is public, answers it first: ${before('GET /b', 'GET /b')}`,
-        'use /*: no guard covers go: list the function itself in middleware, or remove it',
-      ],
+      () => one().use(go).get('/a', handle).get('/b', open, handle).get('/b', guard, handle),
+      [undecided('GET /a'), isPublic('GET /b'), first('GET /b', 'GET /b'), uncovered('/*', 'go')],
     ],
   ])('%s', (_name, router, says, options) => expect(findings(router(), options)).toEqual(says))
 })
