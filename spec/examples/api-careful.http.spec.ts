@@ -12,7 +12,7 @@ import { clientKeys, withDemoKey } from '../../examples/api/clients.js'
 import { redisTokens, type Tokens } from '../../examples/api/tokens.js'
 import { redisDatabase } from '../support/servers/redisDatabase.js'
 import { describeWithRedis } from '../support/servers/redisServer.js'
-import { ask, listen } from '../support/servers/server.js'
+import { ask, cookiesIn, listen } from '../support/servers/server.js'
 
 let folder: string
 beforeEach(async () => {
@@ -56,10 +56,7 @@ const opened = async (tokens?: Tokens) => {
   }
   const cookieOf = async (username: string): Promise<string> => {
     const { headers } = await at('/login', user(username))
-    return headers
-      .getSetCookie()
-      .map((line) => line.split(';')[0])
-      .join('; ')
+    return cookiesIn(headers)
   }
   return { database, clients, at, close, tokenOf, cookieOf }
 }

@@ -2,18 +2,12 @@
  * The example API throttles wrong passwords at every operation that takes one: over sockets, from real addresses, in
  * parallel.
  */
-import { request } from 'node:http'
+
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { exampleApp } from '../../examples/api/app.js'
 import { openDatabase } from '../../examples/api/database.js'
 import { untimedPasswords } from '../support/runs/untimedPasswords.js'
-import { listen } from '../support/servers/server.js'
-
-interface Answer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, unknown>>
-  readonly text: string
-}
+import { exchange, listen, type Exchanged } from '../support/servers/server.js'
 
 const LIMIT = 20
 const HOME = '127.0.0.1'
@@ -30,18 +24,7 @@ const started = async () => {
   })
   // fetch cannot choose its local address
   const send = (method: string, path: string, localAddress: string, headers: Record<string, string>, body = '') =>
-    new Promise<Answer>((resolve, reject) => {
-      const sent = request(served.url + path, { method, headers, localAddress, agent: false }, (response) => {
-        const chunks: Buffer[] = []
-        response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('end', () => {
-          const text = Buffer.concat(chunks).toString()
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, text })
-        })
-      })
-      sent.on('error', reject)
-      sent.end(body)
-    })
+    exchange({ port: served.port, method, path, headers, localAddress }, body)
   const post = (path: string, username: string, password: string, from = HOME, headers = {}) =>
     send(
       'POST',
@@ -55,7 +38,8 @@ const started = async () => {
   return { post, basic, errors: served.errors }
 }
 
-const count = (answers: ReadonlyArray<Answer>, status: number) => answers.filter((one) => one.status === status).length
+const count = (answers: ReadonlyArray<Exchanged>, status: number) =>
+  answers.filter((one) => one.status === status).length
 const times = <A>(length: number, of: (at: number) => A): A[] => Array.from({ length }, (_, at) => of(at))
 
 describe.each([

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { application } from '../../examples/app.js'
 import { router, users } from '../../examples/session.js'
 import { countHandlers } from '../support/papers/examples.js'
-import { ask, serve } from '../support/servers/server.js'
+import { ask, cookiesIn, serve } from '../support/servers/server.js'
 
 const handlers = countHandlers([router])
 
@@ -24,10 +24,7 @@ const get = (path: string, cookie: string) => ask(`${served.url}${path}`, { head
 const signIn = async (name: string, headers: Record<string, string> = {}): Promise<string> => {
   const answer = await form(`username=${name}&password=${name}secret`, headers)
   expect(answer).toMatchObject({ status: 200, text: `Welcome ${name}` })
-  return answer.headers
-    .getSetCookie()
-    .map((line) => line.split(';')[0])
-    .join('; ')
+  return cookiesIn(answer.headers)
 }
 
 const expectRefusal = (answer: Awaited<ReturnType<typeof ask>>, challenge: string) => {

@@ -2,7 +2,7 @@
 import type Koa from 'koa'
 import { beforeAll, afterAll, describe, expect, it } from 'vitest'
 import { guideProgram } from '../support/papers/guidePrograms.js'
-import { ask, listen } from '../support/servers/server.js'
+import { ask, cookiesIn, listen } from '../support/servers/server.js'
 
 const application = async (guide: string, block: number): Promise<Koa> =>
   (await guideProgram<{ readonly app: Koa }>(guide, block)).app
@@ -56,10 +56,7 @@ describe('the guide "A sign-in page"', () => {
     const signedIn = await post(action, good)
     expect(signedIn.status).toBe(303)
     expect(signedIn.headers.get('location')).toBe('/account?tab=2')
-    const Cookie = signedIn.headers
-      .getSetCookie()
-      .map((line) => line.split(';')[0])
-      .join('; ')
+    const Cookie = cookiesIn(signedIn.headers)
     expect(await ask(`${served.url}/account?tab=2`, { headers: { ...browser, Cookie } })).toMatchObject({
       status: 200,
       text: 'Signed in as anna',

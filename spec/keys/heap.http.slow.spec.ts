@@ -5,11 +5,12 @@
  */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { Agent, request } from 'node:http'
+import { Agent } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startSite, type Site } from '../support/sites/sessionSite.js'
 import { userProject, type UserProject } from '../support/projects/userProject.js'
+import { exchange } from '../support/servers/server.js'
 
 let project: UserProject
 let site: Site
@@ -28,15 +29,7 @@ afterAll(async () => {
 })
 
 const send = (method: string, path: string, headers: Readonly<Record<string, string>> = {}, body = '') =>
-  new Promise<{ readonly status: number | undefined; readonly text: string }>((resolve, reject) => {
-    const asked = request({ port: site.port, host: '127.0.0.1', agent, method, path, headers }, (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('end', () => resolve({ status: response.statusCode, text: Buffer.concat(chunks).toString() }))
-    })
-    asked.on('error', reject)
-    asked.end(body)
-  })
+  exchange({ port: site.port, agent, method, path, headers }, body)
 const basicOf = (name: string, password: string) => Buffer.from(`${name}:${password}`).toString('base64')
 const withKey = (key: string) => ({ 'X-API-Key': key })
 const statusOf = async (path: string, headers: Readonly<Record<string, string>>) =>

@@ -18,7 +18,7 @@ import {
 import { SessionUser } from 'koa-with-auth/sessions'
 import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
-import { ask, serve } from '../support/servers/server.js'
+import { ask, cookiesIn, serve } from '../support/servers/server.js'
 import { row } from '../support/models/row.js'
 
 const kinds = {
@@ -98,10 +98,7 @@ describe('session authenticators', () => {
 
   const signIn = async (data: object): Promise<string> => {
     const { headers } = await ask(`${served.url}/sign-in?session=${encodeURIComponent(JSON.stringify(data))}`)
-    return headers
-      .getSetCookie()
-      .map((line) => line.split(';')[0])
-      .join('; ')
+    return cookiesIn(headers)
   }
 
   it.each(table)('$description', async ({ input, expected }) => {

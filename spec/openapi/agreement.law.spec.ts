@@ -1,5 +1,5 @@
 /** The document and the guards are two views of one value. Over HTTP, they agree. */
-import { Agent, createServer, request as send, type RequestListener } from 'node:http'
+import { Agent, createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import Koa from 'koa'
@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { calls, describedApp, type DescribedApp } from '../support/sites/describedApps.js'
 import { hasFewCases, samples } from '../support/runs/samples.js'
 import { placeOf, type Kind } from '../support/models/sentKinds.js'
+import { exchange } from '../support/servers/server.js'
 
 // One server and one connection for all applications
 const now: { app: RequestListener } = { app: () => {} }
@@ -33,7 +34,7 @@ interface Answer {
 }
 
 // Sends credentials where the schemes of the document say
-const ask = (path: string, credentials: ReadonlyArray<Sent>): Promise<Answer> => {
+const ask = async (path: string, credentials: ReadonlyArray<Sent>): Promise<Answer> => {
   const headers: Record<string, string> = {}
   const query: string[] = []
   const cookies: string[] = []
@@ -47,20 +48,9 @@ const ask = (path: string, credentials: ReadonlyArray<Sent>): Promise<Answer> =>
   if (cookies.length > 0) headers['Cookie'] = cookies.join('; ')
   const { port } = server.address() as AddressInfo
   const before = calls.count
-  return new Promise((resolve, reject) => {
-    const target = query.length === 0 ? path : `${path}?${query.join('&')}`
-    send({ agent, host: '127.0.0.1', port, path: target, headers }, (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('end', () => {
-        const body = Buffer.concat(chunks).toString()
-        const challenge = response.headers['www-authenticate']
-        resolve({ status: response.statusCode ?? 0, challenge, body, ran: calls.count - before })
-      })
-    })
-      .on('error', reject)
-      .end()
-  })
+  const target = query.length === 0 ? path : `${path}?${query.join('&')}`
+  const { status, headers: received, text } = await exchange({ agent, port, path: target, headers })
+  return { status, challenge: received['www-authenticate'], body: text, ran: calls.count - before }
 }
 
 /** The alternatives of the document: the credentials that are sent together, and the scopes that each needs. */

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { startRedisCluster } from '../support/servers/redisCluster.js'
 import { describeWithRedis, startRedis } from '../support/servers/redisServer.js'
 import { buildSite, startProgram } from '../support/sites/sessionSite.js'
+import { cookiesIn } from '../support/servers/server.js'
 
 let built: ReturnType<typeof buildSite>
 beforeAll(() => {
@@ -63,10 +64,7 @@ const service = async (client: string, cluster: boolean, processes: number, dela
     const response = await post(`/login/${name}`)
     expect(response.status).toBe(204)
     return {
-      Cookie: response.headers
-        .getSetCookie()
-        .map((line) => line.split(';')[0])
-        .join('; '),
+      Cookie: cookiesIn(response.headers),
     }
   }
   const onAll = (path: string, headers: Record<string, string>) =>

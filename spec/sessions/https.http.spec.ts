@@ -1,8 +1,7 @@
 /**
  * B-26, D-S12: over https the cookie is `__Host-` and Secure, on a TLS server and behind a proxy; over http it is not.
  */
-import { createServer, request } from 'node:https'
-import type { IncomingHttpHeaders } from 'node:http'
+import { createServer } from 'node:https'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { withAuth } from 'koa-with-auth'
@@ -11,24 +10,16 @@ import { memoryStore } from 'koa-with-auth/stores'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { expectPassed } from '../support/models/behavior.js'
 import { sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
-import { listening } from '../support/servers/server.js'
+import { exchange, listening } from '../support/servers/server.js'
 import { ownCertificate } from '../support/servers/tlsProxy.js'
 
 const anna = { username: 'anna', isActive: true }
 
 const askOverTls = (port: number, method: string, path: string, headers: Readonly<Record<string, string>> = {}) =>
-  new Promise<{ readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: string }>(
-    (resolve, reject) => {
-      const to = { host: '127.0.0.1', port, method, path, headers, rejectUnauthorized: false, agent: false as const }
-      const outgoing = request(to, (incoming) => {
-        let body = ''
-        incoming.setEncoding('utf8').on('data', (chunk: string) => (body += chunk))
-        incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body }))
-      })
-      outgoing.on('error', reject)
-      outgoing.end()
-    },
-  )
+  exchange({ port, method, path, headers, rejectUnauthorized: false }).then(({ text, ...answer }) => ({
+    ...answer,
+    body: text,
+  }))
 
 describe('on a TLS server', () => {
   let certificate: ReturnType<typeof ownCertificate>

@@ -1,15 +1,13 @@
 /**
  * One application for one test, on a real socket. It reports its answers, and the principals that its handlers saw.
- *
- * Requests go out by `node:http`, because `fetch` decides itself about Host, Origin and repeated header lines.
  */
-import { request as open, STATUS_CODES, type IncomingHttpHeaders } from 'node:http'
+import { STATUS_CODES, type IncomingHttpHeaders } from 'node:http'
 import Router from '@koa/router'
 import { either as E, option as O, taskEither as TE } from 'fp-ts'
 import Koa from 'koa'
 import { httpBearer, withAuth, type Authenticator, type AuthenticatorLike, type Guard } from 'koa-with-auth'
 import { expect } from 'vitest'
-import { listen } from '../servers/server.js'
+import { exchange, listen } from '../servers/server.js'
 
 export interface Sending {
   readonly method?: string
@@ -75,29 +73,14 @@ export const crossSite: Sending = {
 }
 
 /** Sends a request to a port of the loopback address. */
-export const askPort = (port: number, path: string, { method = 'GET', headers = {}, body }: Sending) =>
-  new Promise<Omit<Answer, 'seen'>>((resolve, reject) => {
-    const outgoing = open(
-      { port, host: '127.0.0.1', path, method, headers: { ...headers }, agent: false },
-      (incoming) => {
-        const chunks: Buffer[] = []
-        incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
-        incoming.on('error', reject)
-        incoming.on('end', () => {
-          const lines = incoming.rawHeaders
-          resolve({
-            status: incoming.statusCode ?? 0,
-            headers: incoming.headers,
-            challenges: lines.filter((_, at) => at % 2 === 1 && lines[at - 1]?.toLowerCase() === 'www-authenticate'),
-            body: parsed(Buffer.concat(chunks).toString('utf8')),
-          })
-        })
-      },
-    )
-    outgoing.setTimeout(15_000, () => outgoing.destroy(new Error('no answer')))
-    outgoing.on('error', reject)
-    outgoing.end(body)
-  })
+export const askPort = async (
+  port: number,
+  path: string,
+  { method = 'GET', headers = {}, body }: Sending,
+): Promise<Omit<Answer, 'seen'>> => {
+  const { text, ...answer } = await exchange({ port, path, method, headers: { ...headers } }, body)
+  return { ...answer, body: parsed(text) }
+}
 
 const parsed = (text: string): unknown => {
   try {

@@ -1,9 +1,9 @@
 /** Handlers that count their calls, guards whose realm shows which one decided, and requests to routers of them. */
-import { Agent, request as send } from 'node:http'
+import { Agent } from 'node:http'
 import Koa, { type Next } from 'koa'
 import type Router from '@koa/router'
 import { httpBearer, withAuth, type Guard } from 'koa-with-auth'
-
+import { exchange, type Exchanged } from '../servers/server.js'
 // -------------------------------------------------------------------------------------
 // calls: a refused request whose handler ran is a breach, even if it got a 401
 // -------------------------------------------------------------------------------------
@@ -53,39 +53,19 @@ export const tokenOf = (realm: string): string => `token-of-${realm}`
 // requests
 // -------------------------------------------------------------------------------------
 
-export interface Answer {
-  readonly status: number
-  readonly challenge: string | undefined
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly text: string
-}
-
 const agent = new Agent({ keepAlive: true, maxSockets: 8 })
 
 /** A request on a connection that is kept, which sends its target unchanged. */
-export const get = (
+export const get = async (
   port: number,
   path: string,
   token?: string,
   { method = 'GET', headers = {} }: { method?: string; headers?: Record<string, string> } = {},
-): Promise<Answer> =>
-  new Promise((resolve, reject) => {
-    const sent = { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) }
-    const request = send({ agent, host: '127.0.0.1', port, path, method, headers: sent }, (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('end', () =>
-        resolve({
-          status: response.statusCode ?? 0,
-          challenge: response.headers['www-authenticate'],
-          headers: response.headers,
-          text: Buffer.concat(chunks).toString(),
-        }),
-      )
-    })
-    request.on('error', reject)
-    request.end()
-  })
+): Promise<Exchanged & { readonly challenge: string | undefined }> => {
+  const sent = { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) }
+  const answer = await exchange({ agent, port, path, method, headers: sent })
+  return { ...answer, challenge: answer.headers['www-authenticate'] }
+}
 
 /** The outcome of a request, and how often the handler `id` ran for it. */
 export const outcome = async (

@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
+
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -31,15 +31,6 @@ export const copyProject = async (): Promise<{ readonly folder: string; readonly
 /** The examples as JavaScript, in a project that has the package, without the build of `npm start`. */
 export const exampleProject = (): UserProject =>
   userProject([], Object.fromEntries(exampleSources().map((path) => [path.replace(/ts$/, 'js'), compiled(path)])))
-
-/** A port that is not in use. */
-export const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 
 export interface Running {
   /** What it printed so far. */

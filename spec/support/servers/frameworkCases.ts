@@ -22,7 +22,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { corpus, send, violationsOf, type CorpusCase, type Macros } from '../models/corpus.js'
 import { corpusApp, macrosFor, operations as corpusOperations } from '../sites/corpusApp.js'
 import { started, type Auth, type Framework, type Operation } from './otherFrameworks.js'
-import { listen } from './server.js'
+import { cookiesIn, listen } from './server.js'
 import { valuesOf, type RawAnswer } from './rawSocket.js'
 
 // --- hostile requests
@@ -220,10 +220,7 @@ export const describeDecisions = (framework: Framework) =>
       app.use(router.routes())
       const koa = await listen(app)
       const { headers } = await fetch(`${koa.url}/in`, { method: 'POST' })
-      const cookie = headers
-        .getSetCookie()
-        .map((one) => one.split(';')[0])
-        .join('; ')
+      const cookie = cookiesIn(headers)
       const operations = [get('/api/me', sessionAuth()), { ...get('/api/do', sessionAuth()), method: 'POST' }]
       const { ask } = await served(framework, app, operations)
       const evil = { origin: 'https://evil.example' }

@@ -2,21 +2,17 @@
  * A real server that gets new levels for each request: a router for each level except the innermost, which is an
  * operation.
  */
-import { Agent, request as send } from 'node:http'
+import { Agent } from 'node:http'
 import Router, { type RouterInstance } from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import { afterAll } from 'vitest'
 import type { Level } from '../models/evaluator.js'
 import { authOf } from '../sites/guardedApp.js'
 import { guardOf } from '../models/levels.js'
-import { serve } from './server.js'
+import { exchange, serve, type Exchanged } from './server.js'
 import { decisionOf, fieldsOf, treesOf } from '../models/trees.js'
 
-export interface Answered {
-  readonly status: number
-  /** The lines of `WWW-Authenticate`. */
-  readonly challenges: ReadonlyArray<string>
-  readonly text: string
+export interface Answered extends Pick<Exchanged, 'status' | 'challenges' | 'text'> {
   /** The hooks that were called, in order. */
   readonly calls: ReadonlyArray<string>
   /** How often the operation ran. */
@@ -38,7 +34,10 @@ export const useRoutes = () => {
       // Safe: Koa calls it with its context
       routes = router.routes() as Middleware
     },
-    post: (path: string, headers: string[]) => post(agent, served.port, path, headers),
+    post: async (path: string, headers: string[]) => {
+      const { status, challenges, text } = await exchange({ agent, port: served.port, path, method: 'POST', headers })
+      return { status, challenges, text }
+    },
   }
 }
 
@@ -79,18 +78,3 @@ const mounted = (of: ReadonlyArray<Level>, calls: string[], handler: (ctx: Conte
     { router: innermost, path: '/o' },
   )
 }
-
-const post = (agent: Agent, port: number, path: string, headers: string[]) =>
-  new Promise<Pick<Answered, 'status' | 'challenges' | 'text'>>((resolve, reject) => {
-    const request = send({ agent, host: '127.0.0.1', port, path, method: 'POST', headers }, (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('end', () => {
-        const { statusCode: status = 0, rawHeaders: lines } = response
-        const challenges = lines.filter((_, at) => lines[at - 1]?.toLowerCase() === 'www-authenticate' && at % 2 === 1)
-        resolve({ status, challenges, text: Buffer.concat(chunks).toString() })
-      })
-    })
-    request.on('error', reject)
-    request.end()
-  })

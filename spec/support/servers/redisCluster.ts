@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll } from 'vitest'
+import { duringSuite } from '../runs/duringSuite.js'
 import { commandsIn, freePort, redisPath, sendTo } from './redisServer.js'
 
 /** After this many milliseconds a silent node counts as failed. On a busy machine a node can be silent, too. */
@@ -198,14 +198,5 @@ export const startRedisCluster = async (): Promise<RedisCluster> => {
 }
 
 /** A cluster while the surrounding suite runs. Use it inside of hooks and tests. */
-export const redisCluster = (): (() => RedisCluster) => {
-  let cluster: RedisCluster | undefined
-  beforeAll(async () => {
-    cluster = await startRedisCluster()
-  }, 60_000)
-  afterAll(() => cluster?.close())
-  return () => {
-    if (cluster === undefined) throw new Error('not started yet: ask inside of a hook or a test')
-    return cluster
-  }
-}
+export const redisCluster = (): (() => RedisCluster) =>
+  duringSuite(startRedisCluster, (cluster) => cluster.close(), 60_000)

@@ -2,7 +2,7 @@
  * A database of the one Redis of a run, for a suite that neither stops its server nor counts all of its commands. Those
  * start their own: `redisServer`.
  */
-import { afterAll, beforeAll } from 'vitest'
+import { duringSuite } from '../runs/duringSuite.js'
 import { portVariable } from '../runs/redisOfRun.js'
 import { sendTo, startRedis, type RedisServer } from './redisServer.js'
 
@@ -17,22 +17,15 @@ const ownPort = async (): Promise<number> => {
 }
 
 /** An empty database while the surrounding suite runs. Use it inside of hooks and tests. */
-export const redisDatabase = (): (() => RedisDatabase) => {
-  let database: RedisDatabase | undefined
-  beforeAll(async () => {
-    const known = process.env[portVariable]
-    const port = known === undefined ? await ownPort() : Number(known)
-    // The number of this database: the first one counts them
-    const number = Number((await sendTo(port, ['INCR', 'databases'])).slice(1))
-    database = {
-      port,
-      url: `redis://127.0.0.1:${port}/${number}`,
-      send: (...args) => sendTo(port, args, number),
-    }
-  })
-  afterAll(() => database?.send('FLUSHDB'))
-  return () => {
-    if (database === undefined) throw new Error('not known yet: ask inside of a hook or a test')
-    return database
-  }
-}
+export const redisDatabase = (): (() => RedisDatabase) =>
+  duringSuite(
+    async () => {
+      const known = process.env[portVariable]
+      const port = known === undefined ? await ownPort() : Number(known)
+      // The number of this database: the first one counts them
+      const number = Number((await sendTo(port, ['INCR', 'databases'])).slice(1))
+      const send = (...args: string[]) => sendTo(port, args, number)
+      return { port, url: `redis://127.0.0.1:${port}/${number}`, send }
+    },
+    ({ send }) => send('FLUSHDB'),
+  )

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll } from 'vitest'
+import { duringSuite } from '../runs/duringSuite.js'
 import { describeUnless, missingProgram, programPath } from '../projects/programs.js'
 
 const names = ['redis-server']
@@ -46,10 +46,10 @@ export interface RedisServerOptions {
   readonly cluster?: boolean
 }
 
+/** A port that is not in use. */
 export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
-    const server = createServer()
-    server.on('error', reject)
+    const server = createServer().on('error', reject)
     server.listen(0, '127.0.0.1', () => {
       const { port } = server.address() as AddressInfo
       server.close(() => resolve(port))
@@ -126,18 +126,7 @@ export const startRedis = async ({
     ? ['--cluster-port', String(await freePort()), ...clusterOfOne]
     : // one for each suite that shares a server, looked through for expired keys more often, because they are many
       ['--databases', '5000', '--hz', '100']
-  const own = [
-    '--port',
-    String(port),
-    '--bind',
-    '127.0.0.1',
-    '--dir',
-    folder,
-    '--save',
-    '',
-    ...persistence,
-    ...clustering,
-  ]
+  const own = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', ...persistence, ...clustering] // prettier-ignore
   let child: ChildProcess | undefined
   const kill = (): void => void child?.kill('SIGKILL')
   process.once('exit', kill)
@@ -183,14 +172,8 @@ export const startRedis = async ({
 }
 
 /** A redis-server while the surrounding suite runs. Use it inside of hooks and tests. */
-export const redisServer = (options: RedisServerOptions = {}): (() => RedisServer) => {
-  let server: RedisServer | undefined
-  beforeAll(async () => {
-    server = await startRedis(options)
-  })
-  afterAll(() => server?.close())
-  return () => {
-    if (server === undefined) throw new Error('not started yet: ask inside of a hook or a test')
-    return server
-  }
-}
+export const redisServer = (options: RedisServerOptions = {}): (() => RedisServer) =>
+  duringSuite(
+    () => startRedis(options),
+    (server) => server.close(),
+  )

@@ -1,10 +1,12 @@
 /** A Koa application on a real socket for the time of a suite, and other servers for the time of a test. */
 import { once } from 'node:events'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, request, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http'
+import { request as secureRequest, type RequestOptions } from 'node:https'
 import type { AddressInfo, Server as NetServer } from 'node:net'
 import type Koa from 'koa'
-import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { getCurrentTest } from 'vitest/suite'
+import { duringSuite } from '../runs/duringSuite.js'
 
 export interface Served {
   /** `http://127.0.0.1:port`, after the suite has begun. */
@@ -35,15 +37,10 @@ export const listen = async <S, C>(app: Koa<S, C>): Promise<Served & { readonly 
 
 /** Serves an application while the surrounding suite runs. Read its properties inside of tests. */
 export const serve = <S, C>(make: () => Koa<S, C>): Served => {
-  let served: Awaited<ReturnType<typeof listen>> | undefined
-  beforeAll(async () => {
-    served = await listen(make())
-  })
-  afterAll(() => served?.close())
-  const now = (): Served => {
-    if (served === undefined) throw new Error('not served yet: read it inside of a test')
-    return served
-  }
+  const now = duringSuite(
+    () => listen(make()),
+    ({ close }) => close(),
+  )
   return {
     get url() {
       return now().url
@@ -112,6 +109,47 @@ export const restartable = async (handle: RequestListener): Promise<Restartable>
   onTestFinished(stop)
   return { origin: `http://127.0.0.1:${port}`, stop, start }
 }
+
+export interface Exchanged {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** Names and values in turn, as they were sent. */
+  readonly rawHeaders: ReadonlyArray<string>
+  /** The lines of `WWW-Authenticate`. */
+  readonly challenges: ReadonlyArray<string>
+  readonly text: string
+}
+
+/**
+ * A request to the loopback address, or to another host, exactly as it is given: `fetch` decides itself about Host, Origin, and fields
+ * that are repeated. Without an agent it has a connection of its own. It is by TLS with `rejectUnauthorized`.
+ */
+export const exchange = (options: RequestOptions, body?: string | Buffer): Promise<Exchanged> =>
+  new Promise((resolve, reject) => {
+    const open = options.rejectUnauthorized === undefined ? request : secureRequest
+    const outgoing = open({ host: '127.0.0.1', agent: false, ...options }, (incoming) => {
+      const chunks: Buffer[] = []
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', reject)
+      incoming.on('end', () => {
+        const { statusCode: status = 0, headers, rawHeaders } = incoming
+        const challenges = rawHeaders.filter(
+          (_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === 'www-authenticate',
+        )
+        resolve({ status, headers, rawHeaders, challenges, text: Buffer.concat(chunks).toString() })
+      })
+    })
+    outgoing.setTimeout(HANGS, () => outgoing.destroy(new Error('no answer')))
+    outgoing.on('error', reject).end(body)
+  })
+
+const HANGS = 120_000
+
+/** The pairs of the cookies that a response sets, as a `Cookie` field has them. */
+export const cookiesIn = (headers: Headers): string =>
+  headers
+    .getSetCookie()
+    .map((line) => line.split(';', 1)[0])
+    .join('; ')
 
 /** A request by `fetch` that follows no redirect. The body of the response is read. */
 export const ask = async (url: string, init: RequestInit = {}) => {

@@ -1,7 +1,5 @@
 /** A browser without scripts: cookies by host, redirects that are followed until a URL that the test waits for. */
-
-import { request, type IncomingMessage } from 'node:http'
-import { request as secureRequest } from 'node:https'
+import { exchange as exchanged } from './server.js'
 
 /** The response, whose body has been read. */
 export interface Page {
@@ -36,36 +34,22 @@ export const navigation = {
   'Sec-Fetch-Site': 'cross-site',
 } as const
 
-interface Answer {
-  readonly status: number
-  readonly headers: Headers
-  readonly body: string
-}
-
 // Not by `fetch`, which sends a Sec-Fetch-Mode of its own
-const exchange = (url: string, { method = 'GET', body }: RequestInit, headers: Headers): Promise<Answer> =>
-  new Promise((resolve, reject) => {
-    if (body instanceof URLSearchParams && !headers.has('Content-Type')) {
-      headers.set('Content-Type', 'application/x-www-form-urlencoded')
-    }
-    const options = { method, headers: Object.fromEntries(headers), agent: false as const }
-    const receive = (response: IncomingMessage): void => {
-      let text = ''
-      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
-      response.on('error', reject).on('end', () => {
-        const received = new Headers()
-        for (let at = 0; at + 1 < response.rawHeaders.length; at += 2) {
-          received.append(response.rawHeaders[at] ?? '', response.rawHeaders[at + 1] ?? '')
-        }
-        resolve({ status: response.statusCode ?? 0, headers: received, body: text })
-      })
-    }
-    // the certificate of a test is its own
-    const sent = url.startsWith('https:')
-      ? secureRequest(url, { ...options, rejectUnauthorized: false }, receive)
-      : request(url, options, receive)
-    sent.on('error', reject).end(body instanceof URLSearchParams ? body.toString() : body)
-  })
+const exchange = async (url: string, { method = 'GET', body }: RequestInit, headers: Headers) => {
+  if (body instanceof URLSearchParams && !headers.has('Content-Type')) {
+    headers.set('Content-Type', 'application/x-www-form-urlencoded')
+  }
+  const { hostname: host, port, pathname, search, protocol } = new URL(url)
+  const to = { host, port, path: pathname + search, method, headers: Object.fromEntries(headers) }
+  // the certificate of a test is its own
+  const options = protocol === 'https:' ? { ...to, rejectUnauthorized: false } : to
+  // Safe: what is no form is a string here
+  const sent = (body instanceof URLSearchParams ? body.toString() : body) as string | undefined
+  const { status, rawHeaders, text } = await exchanged(options, sent)
+  const received = new Headers()
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) received.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '')
+  return { status, headers: received, body: text }
+}
 
 export const userAgent = (kept: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map()): UserAgent => {
   const jars = new Map([...kept].map(([host, jar]) => [host, new Map(jar)]))

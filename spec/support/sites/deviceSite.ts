@@ -6,7 +6,7 @@ import { hash } from 'koa-with-auth/passwords'
 import { sessions, type Sessions, type SessionsOptions } from 'koa-with-auth/sessions'
 import { askSecondFactor, begin, emailSignIn, finish, passwordSignIn, secondFactor } from 'koa-with-auth/sign-in'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
-import { listen } from '../servers/server.js'
+import { cookiesIn, listen } from '../servers/server.js'
 import { strongKey } from './sessionsApp.js'
 
 export interface Device {
@@ -133,11 +133,7 @@ export const deviceSite = async (
     }
     return answer
   }
-  const cookieIn = ({ headers }: DeviceAnswer) =>
-    headers
-      .getSetCookie()
-      .map((line) => line.split(';')[0])
-      .join('; ')
+  const cookieIn = ({ headers }: DeviceAnswer) => cookiesIn(headers)
   const signIn = async (path = '/device/sign-in', headers = {}): Promise<string> =>
     (await ask(path, headers, { username: 'anna', password: 'a secret of some length' })).body.access_token
   return { app, ask, cookieIn, signIn, kept, mails, port, errors, router, signals, endSession, logOutEverywhere, made }

@@ -15,6 +15,7 @@ import {
 import { guardedApp, rawRequest } from './guardedApp.js'
 import { sendRaw, type RawAnswer } from '../servers/rawSocket.js'
 import type { Served } from '../servers/server.js'
+import { cookiesIn } from '../servers/server.js'
 
 /** The credentials that every request to these operations carries. */
 export const CREDENTIALS = ['supersecret-token', 'supersecret-password', 'supersecret-key'] as const
@@ -65,11 +66,7 @@ export const hookedKinds = (above: (app: Koa) => ReadonlyArray<Middleware> = () 
     },
   })
   let cookies: string | undefined
-  const sessionOf = async (url: string) =>
-    (await fetch(`${url}/sign-in`)).headers
-      .getSetCookie()
-      .map((cookie) => cookie.split(';')[0])
-      .join('; ')
+  const sessionOf = async (url: string) => cookiesIn((await fetch(`${url}/sign-in`)).headers)
 
   /** Sends the request of a kind. Reports how often its hook was called and its operation ran. */
   const send = async (

@@ -7,6 +7,7 @@ import type { Context, Middleware, Next } from 'koa'
 import { authSettings, sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser, withAuth } from 'koa-with-auth'
 import { sessions, type SessionsOptions, type Signing } from 'koa-with-auth/sessions'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
+import { aroundStore, type StoreMethod } from '../stores/aroundStore.js'
 import {
   askPort,
   challenge,
@@ -37,32 +38,20 @@ export interface WatchedStore extends Store {
   /** The keys of sessions that it got. */
   readonly ids: Set<string>
   /** What a method does instead of asking the store; `undefined` means that it works. */
-  readonly instead: { [M in Method]?: Store[M] | undefined }
+  readonly instead: { [M in StoreMethod]?: Store[M] | undefined }
 }
-
-const methods = ['get', 'insert', 'update', 'end', 'add', 'members'] as const
-type Method = (typeof methods)[number]
 
 export const watchedStore = (store: () => Store): WatchedStore => {
   const asked: string[] = []
   const ids = new Set<string>()
   const instead: WatchedStore['instead'] = {}
-  const method = <M extends Method>(name: M): Store[M] => {
-    const ask = (...args: unknown[]): unknown => {
-      asked.push(name)
-      for (const key of [args[0]].flat().map(String)) if (key.startsWith('koa-with-auth/session/')) ids.add(key)
-      return Reflect.apply(instead[name] ?? store()[name], undefined, args)
-    }
-    // Safe: it has the parameters and the result of the method of that name
-    return ask as Store[M]
-  }
-  // Safe: all methods are there
-  return {
-    ...(Object.fromEntries(methods.map((name) => [name, method(name)])) as object as Store),
-    asked,
-    ids,
-    instead,
-  }
+  const watched = aroundStore(store, (method, args, ask) => {
+    asked.push(method)
+    for (const key of [args[0]].flat().map(String)) if (key.startsWith('koa-with-auth/session/')) ids.add(key)
+    const own = instead[method]
+    return own === undefined ? ask() : Reflect.apply(own, undefined, args)
+  })
+  return { ...watched, asked, ids, instead }
 }
 
 export interface SessionsApp extends Running {

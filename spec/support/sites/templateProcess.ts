@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { expect } from 'vitest'
-import { freePort, start } from '../papers/examplesProcess.js'
+import { start } from '../papers/examplesProcess.js'
+import { freePort } from '../servers/redisServer.js'
 
 const isOpen = (port: number): Promise<boolean> =>
   new Promise((resolve) => {

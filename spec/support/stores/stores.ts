@@ -1,9 +1,8 @@
 /** Every engine of `Store` with its real database, and stores that note what they are asked, or stop in the middle of a change. */
 import type { Store } from 'koa-with-auth/stores'
 import { beforeAll } from 'vitest'
+import { aroundStore } from './aroundStore.js'
 import { describeEveryEngine } from './databases.js'
-
-const methods = ['get', 'insert', 'update', 'end', 'add', 'members'] as const satisfies ReadonlyArray<keyof Store>
 
 /** Runs a suite over every engine, on one store for the whole suite. */
 export const overEveryStore = (suite: (store: () => Store, name: string) => void): void =>
@@ -15,38 +14,25 @@ export const overEveryStore = (suite: (store: () => Store, name: string) => void
     suite(() => store!, name)
   })
 
-/** A store before each of whose calls a function is called with its method and its arguments. */
-const watched = (store: Store, before: (method: keyof Store, args: ReadonlyArray<unknown>) => void): Store =>
-  // Safe: the same methods
-  Object.fromEntries(
-    methods.map((method) => [
-      method,
-      (...args: ReadonlyArray<never>) => {
-        before(method, args)
-        return (store[method] as (...given: ReadonlyArray<never>) => unknown)(...args)
-      },
-    ]),
-  ) as unknown as Store
-
 /** A store whose methods each wait for a step of a scheduler, by the name of the method. */
 export const steppedStore = (store: Store, step: <A>(name: string, run: () => A | Promise<A>) => Promise<A>): Store =>
-  // Safe: the same methods
-  Object.fromEntries(
-    methods.map((method) => [
-      method,
-      (...args: ReadonlyArray<never>) =>
-        step(method, () => (store[method] as (...given: ReadonlyArray<never>) => unknown)(...args)),
-    ]),
-  ) as unknown as Store
+  aroundStore(
+    () => store,
+    (method, _args, ask) => step(method, ask),
+  )
 
 /** A store that notes which of its methods are called, in order, and with which arguments. */
 export const noting = (store: Store) => {
   const calls: string[] = []
   const given: Array<ReadonlyArray<unknown>> = []
-  const noted = watched(store, (method, args) => {
-    calls.push(method)
-    given.push(args)
-  })
+  const noted = aroundStore(
+    () => store,
+    (method, args, ask) => {
+      calls.push(method)
+      given.push(args)
+      return ask()
+    },
+  )
   return { store: noted, calls, given }
 }
 
@@ -59,18 +45,14 @@ export const dyingAt = (
   let writes = 0
   let isDead = false
   const down = () => Promise.reject(new Error('ECONNRESET'))
-  const dying = Object.fromEntries(
-    methods.map((method) => [
-      method,
-      (...args: ReadonlyArray<never>) => {
-        const ask = (): unknown => (store[method] as (...given: ReadonlyArray<never>) => unknown)(...args)
-        if (isDead) return down()
-        if (method === 'get' || method === 'members' || ++writes < write) return ask()
-        isDead = true
-        return after ? Promise.resolve(ask()).then(down) : down()
-      },
-    ]),
+  const dying = aroundStore(
+    () => store,
+    (method, _args, ask) => {
+      if (isDead) return down()
+      if (method === 'get' || method === 'members' || ++writes < write) return ask()
+      isDead = true
+      return after ? Promise.resolve(ask()).then(down) : down()
+    },
   )
-  // Safe: the same methods
-  return { store: dying as unknown as Store, died: () => isDead }
+  return { store: dying, died: () => isDead }
 }
