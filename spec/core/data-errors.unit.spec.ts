@@ -38,6 +38,15 @@ describe('an error in words', () => {
     ['a secret in other letters, and encoded', named('Error', 'no topsecret%20value'), 'Error'],
     ['the beginning of a secret', named('Error', 'no topsecret'), 'Error: no topsecret'],
     ['a secret in the name', named(secret, 'down'), 'an Error'],
+    [
+      'getters that throw',
+      new Proxy(new Error('down'), {
+        get: () => {
+          throw new Error('no')
+        },
+      }),
+      'an Error',
+    ],
     ['a line break', named('Error', 'a\nb\u2028c'), 'Error: a\\u{a}b\\u{2028}c'],
     ['a long message', named('Error', 'a'.repeat(2000)), `Error: ${'a'.repeat(1000 - 'Error: '.length)}`],
   ])('%s', (_what, error, words) => {

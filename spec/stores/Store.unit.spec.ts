@@ -83,6 +83,25 @@ describe('timedStore', () => {
     expect(asked).toStrictEqual([])
   })
 
+  it('takes an answer whose then cannot be read for an outage', async () => {
+    const unreadable: unknown = Object.defineProperty({}, 'then', {
+      get: () => {
+        throw new Error('no')
+      },
+    })
+    const answer = () => unreadable
+    const store = wrongly({ get: answer, insert: answer, update: answer, end: answer, add: answer, members: answer })
+    const questions = [
+      async () => store.get(['a']),
+      () => store.insert('a', '', LIFETIME),
+      () => store.update('a', '', LIFETIME),
+      () => store.end('a', LIFETIME),
+      () => store.add('a', 'm', LIFETIME),
+      () => store.members('a'),
+    ]
+    for (const ask of questions) await expect(ask()).rejects.toMatchObject({ name: 'StoreUnavailable' })
+  })
+
   it('asks for whole milliseconds, and for no end in a number that fits beside the time', async () => {
     const lifetimes: number[] = []
     const store = wrongly({ end: (_key: string, lifetime: number) => void lifetimes.push(lifetime) })

@@ -100,6 +100,21 @@ describe('a store that fails in several ways', () => {
     expect(warnings.map(([text]) => text)).toEqual([helped, helped])
   })
 
+  it('an error that throws where it is read is an outage like any other, and ends no process', async () => {
+    const trap = (): never => thrown()
+    const unreadable = new Proxy(new Error('no'), { get: trap })
+    const errors = [
+      unreadable,
+      ...['code', 'message', 'name'].map((name) => Object.defineProperty(new Error('no'), name, { get: trap })),
+      Object.assign(new TypeError('no'), { name: Symbol('a name'), message: Symbol('a message') }),
+    ]
+    const { causes, all } = lasting(...errors)
+    await all()
+    expect(causes).toStrictEqual(errors.map(() => 'Error'))
+    const unknown = new Proxy({}, { getPrototypeOf: trap })
+    await expect(within('sessions', 1000)(async () => unknown)).rejects.toThrow('the session store failed')
+  })
+
   it('reports the cause of each outage as one word', async () => {
     const nested = new Error('Failed query: select text', { cause: Object.assign(new Error('no'), { code: '42P01' }) })
     const { causes, all } = lasting(

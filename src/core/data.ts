@@ -94,9 +94,12 @@ export const codeOf = (error: unknown): string =>
 /**
  * An error for a process warning. In production without its message, which can contain what the error is about: an address, a
  * statement of SQL. Elsewhere without it if it has one of these secrets, in whatever letter case, encoding or line breaks. Characters that could forge a
- * log line are escaped.
+ * log line are escaped. Never throws, also for an error whose getters throw.
  */
-export const errorInWords = (error: unknown, secrets: ReadonlyArray<string> = []): string => {
+export const errorInWords = (error: unknown, secrets: ReadonlyArray<string> = []): string =>
+  unlessThrown(() => wordsOf(error, secrets)) ?? 'an Error'
+
+const wordsOf = (error: unknown, secrets: ReadonlyArray<string>): string => {
   if (!(error instanceof Error)) return 'not an Error'
   const code = 'code' in error && typeof error.code === 'string' ? `${error.name} ${error.code}` : error.name
   const whole = process.env['NODE_ENV'] === 'production' ? code : `${code}: ${error.message}`

@@ -90,8 +90,9 @@ export const timedStore = (content: StoreContent, store: Store, timeout: number)
       timed(async () => checkFlag('insert', await store.insert(key, text, wholeLifetime(lifetime)))),
     update: (key, text, lifetime, was) =>
       timed(async () => checkFlag('update', await store.update(key, text, wholeLifetime(lifetime), was))),
-    end: (key, lifetime) => timed(() => store.end(key, wholeLifetime(lifetime))),
-    add: (set, member, lifetime) => timed(() => store.add(set, member, wholeLifetime(lifetime))),
+    // async, because to read the `then` of an answer may throw
+    end: (key, lifetime) => timed(async () => store.end(key, wholeLifetime(lifetime))),
+    add: (set, member, lifetime) => timed(async () => store.add(set, member, wholeLifetime(lifetime))),
     members: (set) => timed(async () => checkMembers(await store.members(set))),
   }
 }

@@ -1,5 +1,7 @@
 /** Failures of databases: what an error says in codes. An error of a builder of queries has that of its driver in it. */
 
+import { unlessThrown } from '../core/data.js'
+
 const WRAPPED_IN = ['cause', 'original', 'parent', 'driverError', 'meta']
 
 /** The codes of an error, and of the errors in it, such as `42P01`, `ECONNRESET` or 1213. */
@@ -41,9 +43,11 @@ export const isLost = (error: unknown): boolean =>
 // As Redis begins its errors: `OOM command not allowed ...`
 const firstWord = /^[A-Z][A-Z\d_]+\b/
 
-/** What failed, as one word without a value: a code, the first word of Redis, or the name of the error. */
-export const failureWord = (error: unknown): string => {
+/** What failed, as one word without a value: a code, the first word of Redis, or the name of the error. Never throws. */
+export const failureWord = (error: unknown): string => unlessThrown(() => wordIn(error)) ?? 'Error'
+
+const wordIn = (error: unknown): string | undefined => {
   const { name, message } = error instanceof Error ? error : new Error('')
   const words = [...codesOf(error), firstWord.exec(message)?.[0] ?? '', name]
-  return words.find((word) => /^\w{2,40}$/.test(word)) ?? 'Error'
+  return words.find((word) => /^\w{2,40}$/.test(word))
 }

@@ -1,6 +1,6 @@
 /** Adds a time limit to the questions of a store. A failure is an outage, and so is silence. */
 import { isThenable, UnavailableError } from '../core/Result.js'
-import { errorInWords } from '../core/data.js'
+import { errorInWords, unlessThrown } from '../core/data.js'
 import { report, type StoreContent } from '../core/events.js'
 import { watchOutages, type Outages } from '../core/memory.js'
 import { failureWord } from './failures.js'
@@ -71,7 +71,16 @@ const failQuestion = (self: AskedStore, question: number, error: unknown): Promi
 
 // As a method of pg, mysql2, ioredis or redis fails without its object
 const isUnbound = (error: unknown): boolean =>
-  error instanceof TypeError && /undefined \(reading|private member/.test(error.message)
+  unlessThrown(() => error instanceof TypeError && /undefined \(reading|private member/.test(error.message)) === true
+
+// Some clients resolve to an Error instead of rejecting. A proxy may throw where it is asked for its prototype, which no answer does
+const isFailure = (answer: unknown): boolean => {
+  try {
+    return answer instanceof Error
+  } catch {
+    return true
+  }
+}
 
 // Once for each cause: the channel of outages has all of them, without words of a client library
 const warnOfStore = (self: AskedStore, cause: string, problem: string): void => {
@@ -109,8 +118,7 @@ const withinTimeout = <A>(self: AskedStore, question: number, answer: PromiseLik
     Promise.resolve(answer).then((answered) => {
       // an answer that comes too late is ignored
       if (isOver) return
-      // some clients resolve to an Error instead of rejecting
-      if (answered instanceof Error) return fail(answered)
+      if (isFailure(answered)) return fail(answered)
       isOver = true
       stop()
       self.answered(question)
