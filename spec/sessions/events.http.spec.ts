@@ -1,9 +1,10 @@
 /** Records of sign-ins and sign-outs: when they are published, what they contain, and which session they are about. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type Koa from 'koa'
+import type { Context } from 'koa'
 import { authSettings } from 'koa-with-auth'
 import { endsSession, on, type SignedInEvent, type SignedOutEvent, type SessionDigest } from 'koa-with-auth/events'
-import { sessionDigest } from 'koa-with-auth/sessions'
+import { sessionDigest, type Signing } from 'koa-with-auth/sessions'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { at, expectAnonymous, expectSignedIn, sessionsApp, type Visitor } from '../support/sites/sessionsApp.js'
@@ -35,7 +36,7 @@ afterEach(() => {
   for (const record of outs) expect(outSchema(record), JSON.stringify(outSchema.errors)).toBe(true)
 })
 
-/** `/digests`: what an operation remembers with a socket; `/empty`, `/drop`, `/renew`: other ends of a session. */
+/** `/digests`: what an operation remembers with a socket; `/empty`: another end of a session. */
 const extra = (app: Koa): unknown =>
   app
     .use(
@@ -44,8 +45,6 @@ const extra = (app: Koa): unknown =>
       }),
     )
     .use(at('/empty', (ctx) => (ctx['session'] = {})))
-    .use(at('/drop', (ctx) => (ctx['session'] = null)))
-    .use(at('/renew', (ctx) => (ctx['session'] as unknown as { regenerate: () => Promise<void> }).regenerate()))
 
 const app = (store?: () => Store, options: Parameters<typeof sessionsApp>[1] = {}) =>
   sessionsApp(store, { name: 'shop', below: extra, ...options })
@@ -153,36 +152,18 @@ describeLastingStores((store) => {
 })
 
 describe('nothing is published', () => {
-  it('for a sign-in that is reverted because the operation threw', async () => {
+  it.each<[string, number, (ctx: Context, signing: Signing<{ username: string }>) => unknown]>([
+    ['is reverted because the operation threw', 500, () => Promise.reject(new Error('afterwards'))],
+    ['the same request ended', 200, (ctx, { logOut }) => logOut(ctx)],
+  ])('for a sign-in that %s', async (_how, status, act) => {
     const { visitor } = await app(undefined, {
-      below: (app, { logIn }) => {
-        app.silent = true
-        app.use(
-          at('/fails', async (ctx) => {
-            await logIn(ctx, { username: 'anna' })
-            throw new Error('afterwards')
-          }),
-        )
+      below: (koa, signing) => {
+        koa.silent = true
+        koa.use(at('/both', (ctx) => signing.logIn(ctx, { username: 'anna' }).then(() => act(ctx, signing))))
       },
     })
     const one = visitor()
-    expect((await one.post('/fails')).status).toBe(500)
-    await expectAnonymous(one)
-    expect([ins, outs]).toStrictEqual([[], []])
-  })
-
-  it('for a sign-in that the same request ended', async () => {
-    const { visitor } = await app(undefined, {
-      below: (app, { logIn, logOut }) =>
-        app.use(
-          at('/both', async (ctx) => {
-            await logIn(ctx, { username: 'anna' })
-            await logOut(ctx)
-          }),
-        ),
-    })
-    const one = visitor()
-    expect((await one.post('/both')).status).toBe(200)
+    expect((await one.post('/both')).status).toBe(status)
     await expectAnonymous(one)
     expect([ins, outs]).toStrictEqual([[], []])
   })

@@ -143,9 +143,7 @@ describeLastingStores((store) => {
     })
 
     it('after the session was set to null is refused', async () => {
-      const { visitor } = await sessionsApp(store, {
-        below: (app) => app.use(at('/drop', (ctx) => (ctx['session'] = null))),
-      })
+      const { visitor } = await sessionsApp(store)
       const victim = visitor()
       await victim.post('/login')
       const thief = victim.copy()

@@ -2,14 +2,12 @@
  * B-26, D-S12: over https the cookie is `__Host-` and Secure, on a TLS server and behind a proxy; over http it is not.
  */
 import { createServer } from 'node:https'
-import Router from '@koa/router'
 import Koa from 'koa'
-import { withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
 import { memoryStore } from 'koa-with-auth/stores'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { expectPassed } from '../support/models/behavior.js'
-import { sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
+import { at, sessionsApp, setCookies, strongKey, type SessionsAppOptions } from '../support/sites/sessionsApp.js'
 import { exchange, listening } from '../support/servers/server.js'
 import { ownCertificate } from '../support/servers/tlsProxy.js'
 
@@ -20,6 +18,19 @@ const askOverTls = (port: number, method: string, path: string, headers: Readonl
     ...answer,
     body: text,
   }))
+
+const inEnv = (env: string | undefined): SessionsAppOptions => ({
+  above: (app) => {
+    if (env !== undefined) app.env = env
+  },
+})
+const proxied = (proxy = true): SessionsAppOptions => ({ above: (app) => void (app.proxy = proxy) })
+
+const warned = () => {
+  const emitted = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
+  onTestFinished(() => emitted.mockRestore())
+  return emitted.mock
+}
 
 describe('on a TLS server', () => {
   let certificate: ReturnType<typeof ownCertificate>
@@ -33,43 +44,29 @@ describe('on a TLS server', () => {
   }
 
   it.each([
-    ['https: true', { https: true }, '__Host-session'],
-    [
-      'production',
-      {
-        above: (app: { env: string }) => {
-          app.env = 'production'
-        },
-      },
-      '__Host-session',
-    ],
-  ])(
-    '%s: the cookie is __Host-, Secure, HttpOnly, SameSite=Lax, with Path=/ and no Domain',
-    async (_how, options, name) => {
-      const port = await serveTls(options)
-      const { status, headers } = await askOverTls(port, 'POST', '/login')
-      const lines = headers['set-cookie'] ?? []
-      expect([status, lines.length]).toEqual([200, 1])
-      for (const line of lines) {
-        expect(line.split('=')[0]).toBe(name)
-        expect(line).toMatch(/; path=\/; expires=[^;]+; samesite=lax; secure; httponly$/)
-        expect(line).not.toMatch(/domain/i)
-      }
-      const Cookie = lines.map((line) => line.split(';')[0]).join('; ')
-      expect(await askOverTls(port, 'GET', '/me', { Cookie })).toMatchObject({ status: 200, body: '{"ok":true}' })
-      const gone = await askOverTls(port, 'POST', '/logout', { Cookie })
-      for (const line of gone.headers['set-cookie'] ?? []) expect(line).toMatch(/expires=Thu, 01 Jan 1970.*; secure;/)
-      expect((await askOverTls(port, 'GET', '/me', { Cookie })).status).toBe(401)
-    },
-  )
+    ['https: true', { https: true }],
+    ['production', inEnv('production')],
+  ])('%s: the cookie is __Host-, Secure, HttpOnly, SameSite=Lax, with Path=/ and no Domain', async (_how, options) => {
+    const port = await serveTls(options)
+    const { status, headers } = await askOverTls(port, 'POST', '/login')
+    const lines = headers['set-cookie'] ?? []
+    expect([status, lines.length]).toEqual([200, 1])
+    for (const line of lines) {
+      expect(line.split('=')[0]).toBe('__Host-session')
+      expect(line).toMatch(/; path=\/; expires=[^;]+; samesite=lax; secure; httponly$/)
+      expect(line).not.toMatch(/domain/i)
+    }
+    const Cookie = lines.map((line) => line.split(';')[0]).join('; ')
+    expect(await askOverTls(port, 'GET', '/me', { Cookie })).toMatchObject({ status: 200, body: '{"ok":true}' })
+    const gone = await askOverTls(port, 'POST', '/logout', { Cookie })
+    for (const line of gone.headers['set-cookie'] ?? []) expect(line).toMatch(/expires=Thu, 01 Jan 1970.*; secure;/)
+    expect((await askOverTls(port, 'GET', '/me', { Cookie })).status).toBe(401)
+  })
 
   it.each([undefined, 'test', 'staging', 'prod', 'Production', 'development'])(
     'R11 NODE_ENV %s: the cookie is Secure if the request is, like that of koa-session',
     async (env) => {
-      const above = (app: { env: string }) => {
-        if (env !== undefined) app.env = env
-      }
-      const port = await serveTls({ above })
+      const port = await serveTls(inEnv(env))
       for (const path of ['/login', '/set?basket=pear']) {
         const { status, headers } = await askOverTls(port, 'POST', path)
         const lines = headers['set-cookie'] ?? []
@@ -77,28 +74,22 @@ describe('on a TLS server', () => {
         for (const line of lines) expect(line).toMatch(/^session=.*; samesite=lax; secure; httponly$/)
       }
       // The same application over http
-      const { visitor } = await sessionsApp(undefined, { above })
+      const { visitor } = await sessionsApp(undefined, inEnv(env))
       for (const line of setCookies(await visitor().post('/login'))) expect(line).not.toMatch(/secure/)
     },
   )
 
   it('R11 only https: false switches this off, with one warning for an application', async () => {
-    const emitted = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
-    try {
-      const port = await serveTls({ https: false })
-      for (let at = 0; at < 3; at++) {
-        const { headers } = await askOverTls(port, 'POST', '/login')
-        for (const line of headers['set-cookie'] ?? []) expect(line).toMatch(/^session.*; samesite=lax; httponly$/)
-      }
-      expect(emitted.mock.calls.map(([message, type]) => [String(message), type])).toEqual([
-        [
-          expect.stringMatching(/^sessions\(app, \{ https: false \}\): .* never Secure.*; leave https out/),
-          'SessionWarning',
-        ],
-      ])
-    } finally {
-      emitted.mockRestore()
+    const { calls } = warned()
+    const port = await serveTls({ https: false })
+    for (let at = 0; at < 3; at++) {
+      const { headers } = await askOverTls(port, 'POST', '/login')
+      for (const line of headers['set-cookie'] ?? []) expect(line).toMatch(/^session.*; samesite=lax; httponly$/)
     }
+    const text = expect.stringMatching(
+      /^sessions\(app, \{ https: false \}\): .* never Secure.*; leave https out/,
+    ) as string
+    expect(calls).toEqual([[text, 'SessionWarning']])
   })
 
   it('a cookie with a name of the application is Secure, too', async () => {
@@ -109,16 +100,8 @@ describe('on a TLS server', () => {
 })
 
 describe('behind a proxy that ends TLS', () => {
-  const proxied = () =>
-    sessionsApp(undefined, {
-      https: true,
-      above: (app) => {
-        app.proxy = true
-      },
-    })
-
   it('app.proxy and X-Forwarded-Proto: https: signing in works, and the cookie is Secure', async () => {
-    const { visitor } = await proxied()
+    const { visitor } = await sessionsApp(undefined, { https: true, ...proxied() })
     const one = visitor()
     const headers = { 'X-Forwarded-Proto': 'https' }
     for (const line of setCookies(await one.post('/login', headers))) expect(line).toMatch(/^__Host-.*; secure;/)
@@ -130,12 +113,7 @@ describe('behind a proxy that ends TLS', () => {
     ['over http all the way', true, { 'X-Forwarded-Proto': 'http' }],
     ['without the proxy’s header', true, {}],
   ])('%s: a 500 that names the fix, before the store is used', async (_how, proxy, headers) => {
-    const { visitor, store, errors } = await sessionsApp(undefined, {
-      https: true,
-      above: (app) => {
-        app.proxy = proxy
-      },
-    })
+    const { visitor, store, errors } = await sessionsApp(undefined, { https: true, ...proxied(proxy) })
     const one = visitor()
     for (const path of ['/login', '/set?basket=pear']) {
       const answer = await one.post(path, headers)
@@ -150,11 +128,7 @@ describe('behind a proxy that ends TLS', () => {
   })
 
   it('R11 without the option https: the cookie is Secure if the proxy says that the request came over https', async () => {
-    const { visitor } = await sessionsApp(undefined, {
-      above: (app) => {
-        app.proxy = true
-      },
-    })
+    const { visitor } = await sessionsApp(undefined, proxied())
     const secure = setCookies(await visitor().post('/login', { 'X-Forwarded-Proto': 'https' }))
     expect(secure).toHaveLength(1)
     for (const line of secure) expect(line).toMatch(/; secure;/)
@@ -162,7 +136,7 @@ describe('behind a proxy that ends TLS', () => {
   })
 
   it('a sign-out over http is a 500, and the session does not end', async () => {
-    const { visitor } = await proxied()
+    const { visitor } = await sessionsApp(undefined, { https: true, ...proxied() })
     const one = visitor()
     const headers = { 'X-Forwarded-Proto': 'https' }
     await one.post('/login', headers)
@@ -172,41 +146,31 @@ describe('behind a proxy that ends TLS', () => {
   })
 })
 
-it('in production, a sign-in that ends within a minute is one warning: its idle was written in seconds', async () => {
-  const emitted = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
-  try {
+describe('in production, a session that ends within a minute is one warning: its idle was written in seconds', () => {
+  it('that of a sign-in', async () => {
+    const { calls } = warned()
     const warningsIn = async (env: string, ...idles: ReadonlyArray<number>) => {
       const { visitor } = await sessionsApp(undefined, {
         name: 'shop',
         https: false,
-        above: (app) => (app.env = env),
-        below: (app, { logIn }) => {
-          const router = new Router()
-          router.post('/stay', withAuth(null), async (ctx) => {
-            await logIn(ctx, { username: 'anna' }, { idle: Number(ctx.query['idle']) })
-            ctx.status = 204
-          })
-          app.use(router.routes())
-        },
+        ...inEnv(env),
+        below: (app, { logIn }) =>
+          app.use(at('/stay', (ctx) => logIn(ctx, { username: 'anna' }, { idle: Number(ctx.query['idle']) }))),
       })
-      emitted.mockClear()
-      for (const idle of idles) expect((await visitor().post(`/stay?idle=${idle}`)).status).toBe(204)
-      return emitted.mock.calls.map(([text]) => text)
+      calls.length = 0
+      for (const idle of idles) expect((await visitor().post(`/stay?idle=${idle}`)).status).toBe(200)
+      return calls.map(([text]) => text)
     }
     expect(await warningsIn('development', 3600)).toEqual([])
     expect(await warningsIn('production', 3_600_000, 3600, 600)).toEqual([
       'logIn(ctx, user, { idle }): a session ends after 3.6 s without use; idle is in milliseconds',
     ])
-  } finally {
-    emitted.mockRestore()
-  }
-})
+  })
 
-it('in production, a session that ends within a minute is a warning: it was written in seconds', () => {
-  const emitted = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
-  try {
+  it('that of the application', () => {
+    const { calls } = warned()
     const call = (env: string, idle: number) =>
-      sessions(new Koa({ env, keys: ['a signing key of at least 32 characters'] }), {
+      sessions(new Koa({ env, keys: [strongKey] }), {
         loadUser: (username) => ({ username }),
         name: 'shop',
         store: memoryStore(),
@@ -214,11 +178,9 @@ it('in production, a session that ends within a minute is a warning: it was writ
       })
     call('development', 3600)
     call('production', 3_600_000)
-    expect(emitted).not.toHaveBeenCalled()
+    expect(calls).toEqual([])
     call('production', 3600)
     const text = 'sessions(app, { idle }): a session ends after 3.6 s without use; idle is in milliseconds'
-    expect(emitted.mock.calls).toEqual([[text, 'SessionWarning']])
-  } finally {
-    emitted.mockRestore()
-  }
+    expect(calls).toEqual([[text, 'SessionWarning']])
+  })
 })

@@ -1,16 +1,17 @@
 /** C-07: the list of a user's sessions, and how long a session lasts that says so (rows M14 to M18). */
-import Router from '@koa/router'
-import { withAuth } from 'koa-with-auth'
 import { sessions, type ListedSession } from 'koa-with-auth/sessions'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { constant } from 'fp-ts/lib/function.js'
 import Koa from 'koa'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { sessionsApp, strongKey, type SessionsAppOptions, type Visitor } from '../support/sites/sessionsApp.js'
+import { at, sessionsApp, strongKey, type SessionsAppOptions, type Visitor } from '../support/sites/sessionsApp.js'
 import { expectUser } from '../support/sites/signedIn.js'
 import { describeEveryOther } from '../support/stores/sessionStores.js'
 
 const list = { label: (request: { get: (name: string) => string }) => request.get('User-Agent') || undefined }
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
 
 const isEntry = (key: string) => key.startsWith('koa-with-auth/sign-in/')
 
@@ -35,29 +36,18 @@ const site = async (store: () => Store = constant(memoryStore()), options: Sessi
   const made = await sessionsApp(lossy, {
     list,
     ...options,
-    below: (app, { logIn, addProof, listSessions, endSession }) => {
-      const router = new Router()
-      router.get('/list', withAuth(null), async (ctx) => {
-        const { of } = ctx.query
-        ctx.body = await (of === undefined ? listSessions(ctx) : listSessions(ctx, String(of)))
-      })
-      router.post('/end', withAuth(null), async (ctx) => {
-        ctx.status = (await endSession(String(ctx.query['of']), String(ctx.query['id']))) ? 204 : 404
-      })
-      router.post('/step', withAuth(null), async (ctx) => {
-        await addProof(ctx, { method: 'totp' })
-        ctx.status = 204
-      })
-      router.post('/long', withAuth(null), async (ctx) => {
-        await logIn(ctx, { username: 'anna' }, { idle: 3_600_000 * 72, absolute: 3_600_000 * 24 * 30 })
-        ctx.status = 204
-      })
-      app.use(router.routes())
-    },
+    below: (app, { logIn }) =>
+      app.use(at('/long', (ctx) => logIn(ctx, { username: 'anna' }, { idle: 72 * HOUR, absolute: 30 * DAY }))),
   })
   const listed = async (visitor: Visitor, of?: string) =>
     (await visitor.ask(`/list${of === undefined ? '' : `?of=${of}`}`)).body as ReadonlyArray<ListedSession>
   return { ...made, listed, lose }
+}
+
+const stopped = (): number => {
+  vi.useFakeTimers({ now: Date.now(), toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  return Date.now()
 }
 
 const isOut = async (visitor: Visitor): Promise<void> => {
@@ -65,15 +55,16 @@ const isOut = async (visitor: Visitor): Promise<void> => {
 }
 
 // the stores are shared by the tests of a suite
-const fresh = async (s: Awaited<ReturnType<typeof site>>, ...users: string[]) => {
-  for (const user of users) await s.signing.logOutEverywhere(user)
+const fresh = async (store: () => Store, options?: SessionsAppOptions) => {
+  const made = await site(store, options)
+  for (const user of ['anna', 'sam']) await made.signing.logOutEverywhere(user)
+  return made
 }
 
 describeEveryOther((store) => {
   describe('C-07 the list of sessions', () => {
     it('M14 has each device, the current one marked, and what each of them is', async () => {
-      const s = await site(store)
-      await fresh(s, 'anna', 'sam')
+      const s = await fresh(store)
       const began = Date.now()
       const [phone, laptop, other] = [s.visitor(), s.visitor(), s.visitor()]
       await phone.post('/login', { 'User-Agent': 'phone' })
@@ -108,8 +99,7 @@ describeEveryOther((store) => {
     })
 
     it('M15 a session that was ended cannot write itself back, nor by a step-up, nor by another id', async () => {
-      const s = await site(store)
-      await fresh(s, 'anna')
+      const s = await fresh(store)
       const visitor = s.visitor()
       await visitor.post('/login')
       const [{ id } = { id: '' }] = await s.listed(visitor)
@@ -131,8 +121,7 @@ describeEveryOther((store) => {
     })
 
     it('M16 a session of another user is not found', async () => {
-      const s = await site(store)
-      await fresh(s, 'anna', 'sam')
+      const s = await fresh(store)
       const [one, other] = [s.visitor(), s.visitor()]
       await one.post('/login')
       await other.post('/login?user=sam')
@@ -142,8 +131,7 @@ describeEveryOther((store) => {
     })
 
     it('a sign-in that was taken back is not listed', async () => {
-      const s = await site(store)
-      await fresh(s, 'anna')
+      const s = await fresh(store)
       const visitor = s.visitor()
       s.app.silent = true
       await visitor.post('/login/throw')
@@ -151,8 +139,7 @@ describeEveryOther((store) => {
     })
 
     it('a second sign-in in one browser replaces the first in the list', async () => {
-      const s = await site(store)
-      await fresh(s, 'anna')
+      const s = await fresh(store)
       const visitor = s.visitor()
       await visitor.post('/login')
       await visitor.post('/login')
@@ -160,8 +147,7 @@ describeEveryOther((store) => {
     })
 
     it('M17 an entry that the store has lost ends its sign-in, for it may have been ended', async () => {
-      const s = await site(store)
-      await fresh(s, 'anna')
+      const s = await fresh(store)
       const visitor = s.visitor()
       await visitor.post('/login')
       await expectUser(visitor, 'anna')
@@ -171,8 +157,7 @@ describeEveryOther((store) => {
     })
 
     it('M17 an entry whose session was lost signs no visitor in, and can be ended', async () => {
-      const s = await site(store)
-      await fresh(s, 'anna')
+      const s = await fresh(store)
       const [visitor, other] = [s.visitor(), s.visitor()]
       s.store.ids.clear()
       await visitor.post('/login')
@@ -188,16 +173,13 @@ describeEveryOther((store) => {
 
   describe('C-07 how long a sign-in lasts', () => {
     it('M18 a sign-in may last longer, unused and in all; others do not', async () => {
-      const s = await site(store, { idle: 3_600_000, absolute: 3_600_000 * 24 * 7 })
-      await fresh(s, 'anna')
-      const start = Date.now()
-      vi.useFakeTimers({ now: start, toFake: ['Date'] })
-      onTestFinished(() => void vi.useRealTimers())
+      const s = await fresh(store, { idle: HOUR, absolute: 7 * DAY })
+      const start = stopped()
       const [long, short] = [s.visitor(), s.visitor()]
       await long.post('/long')
       await short.post('/login')
       const after = async (hours: number, visitor: Visitor) => {
-        vi.setSystemTime(start + hours * 3_600_000)
+        vi.setSystemTime(start + hours * HOUR)
         return (await visitor.ask('/me')).status
       }
       expect([await after(2, long), await after(2, short)]).toEqual([200, 401])
@@ -206,14 +188,11 @@ describeEveryOther((store) => {
     })
 
     it('M18 unused for its own time it is over', async () => {
-      const s = await site(store, { idle: 3_600_000 })
-      await fresh(s, 'anna')
-      const start = Date.now()
-      vi.useFakeTimers({ now: start, toFake: ['Date'] })
-      onTestFinished(() => void vi.useRealTimers())
+      const s = await fresh(store, { idle: HOUR })
+      const start = stopped()
       const long = s.visitor()
       await long.post('/long')
-      vi.setSystemTime(start + 3_600_000 * 72)
+      vi.setSystemTime(start + 72 * HOUR)
       await isOut(long)
     })
   })
@@ -228,25 +207,17 @@ describe('C-07 a store of the list', () => {
     expect((await visitor.ask('/list')).status).toBe(503)
     expect((await visitor.ask('/me')).status).toBe(503)
     const { members: _none, ...plain } = memoryStore()
-    const app = new Koa({ keys: [strongKey] })
-    expect(() =>
-      sessions(app, { loadUser: () => undefined as { username: string } | undefined, store: plain as Store }),
-    ).toThrow('members')
-    expect(() =>
-      sessions(new Koa({ keys: [strongKey] }), {
-        loadUser: () => undefined as { username: string } | undefined,
-        list: 'yes' as never,
-      }),
-    ).toThrow('list')
+    for (const [name, wrong] of Object.entries({ members: { store: plain }, list: { list: 'yes' } })) {
+      const make = () => sessions(new Koa({ keys: [strongKey] }), { loadUser: () => undefined, ...wrong } as never)
+      expect(make).toThrow(name)
+    }
   })
 })
 
 describe('C-07 how long an entry lasts', () => {
   it('longer than its session, which is prolonged before it', async () => {
-    const s = await site(undefined, { idle: 3_600_000 })
-    const start = Date.now()
-    vi.useFakeTimers({ now: start, toFake: ['Date'] })
-    onTestFinished(() => void vi.useRealTimers())
+    const s = await site(undefined, { idle: HOUR })
+    const start = stopped()
     const visitor = s.visitor()
     await visitor.post('/login')
     const [{ id } = { id: '' }] = await s.listed(visitor, 'anna')
@@ -263,24 +234,21 @@ describe('C-07 how long an entry lasts', () => {
 
 describe('C-07 how long a session lasts', () => {
   it('is no longer than logOutEverywhere is remembered, also if a release makes that time shorter', async () => {
-    const day = 86_400_000
     const store = memoryStore()
-    const before = await site(constant(store), { idle: 30 * day, absolute: 30 * day })
-    const start = Date.now()
-    vi.useFakeTimers({ now: start, toFake: ['Date'] })
-    onTestFinished(() => void vi.useRealTimers())
+    const before = await site(constant(store), { idle: 30 * DAY, absolute: 30 * DAY })
+    const start = stopped()
     const visitor = before.visitor()
     await visitor.post('/long')
-    const after = await site(constant(store), { idle: day, absolute: day })
+    const after = await site(constant(store), { idle: DAY, absolute: DAY })
     const late = after.visitor()
     late.cookies.clear()
     for (const [name, value] of visitor.cookies) late.cookies.set(name, value)
     for (const days of [0, 2, 4, 6, 8, 9.5]) {
-      vi.setSystemTime(start + days * day)
+      vi.setSystemTime(start + days * DAY)
       await late.post('/basket')
       await expectUser(late, 'anna')
     }
-    vi.setSystemTime(start + 10.5 * day)
+    vi.setSystemTime(start + 10.5 * DAY)
     await isOut(late)
   })
 

@@ -1,81 +1,57 @@
 /** R02: logIn and logOut work only inside of an operation that has a guard, because only there an exception takes them back. */
 import Router from '@koa/router'
-import type { Middleware } from 'koa'
+import type Koa from 'koa'
+import type { Context, Middleware } from 'koa'
 import { apiApp, guardApp, operation, withAuth } from 'koa-with-auth'
 import * as shared from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
-import {
-  expectAnonymous,
-  expectSignedIn,
-  sessionsApp,
-  setCookies,
-  type SessionsAppOptions,
-} from '../support/sites/sessionsApp.js'
+import { expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
 
 const anna = { username: 'anna', isActive: true }
 const proof = { method: 'totp' }
 
 type Signs = Pick<shared.Signing<typeof anna>, 'logIn' | 'logOut' | 'addProof'>
 
+type Act = (ctx: Context) => Promise<void>
+
+const done =
+  (act: Act): Middleware =>
+  async (ctx) => {
+    await act(ctx)
+    ctx.status = 204
+  }
+const hasty = (act: Act): Middleware => done(async (ctx) => void act(ctx))
+const failing =
+  (act: Act): Middleware =>
+  async (ctx) => {
+    await act(ctx)
+    ctx.throw(403, 'wrong code')
+  }
+const swallowed = (act: Act): Middleware => done((ctx) => act(ctx).catch(() => undefined))
+
 // What is called, and how
 const calls: Readonly<Record<string, (signing: Signs) => Middleware>> = {
-  'logIn, awaited':
-    ({ logIn }) =>
-    async (ctx) => {
-      await logIn(ctx, anna)
-      ctx.status = 204
-    },
-  'logIn, not awaited':
-    ({ logIn }) =>
-    (ctx) => {
-      void logIn(ctx, anna)
-      ctx.status = 204
-    },
-  'logIn, then an exception':
-    ({ logIn }) =>
-    async (ctx) => {
-      await logIn(ctx, anna)
-      ctx.throw(403, 'wrong code')
-    },
-  'logIn, not awaited, then an exception':
-    ({ logIn }) =>
-    (ctx) => {
-      void logIn(ctx, anna)
-      ctx.throw(403, 'wrong code')
-    },
-  'logIn, whose rejection is swallowed':
-    ({ logIn }) =>
-    async (ctx) => {
-      await logIn(ctx, anna).catch(() => undefined)
-      ctx.status = 204
-    },
-  'logIn of the module': () => async (ctx) => {
-    await shared.logIn(ctx, anna)
-    ctx.status = 204
-  },
-  'logOut, awaited':
-    ({ logOut }) =>
-    async (ctx) => {
-      await logOut(ctx)
-      ctx.status = 204
-    },
-  'logOut, not awaited':
-    ({ logOut }) =>
-    (ctx) => {
-      void logOut(ctx)
-      ctx.status = 204
-    },
-  'logOut of the module, whose rejection is swallowed': () => async (ctx) => {
-    await shared.logOut(ctx).catch(() => undefined)
-    ctx.status = 204
-  },
-  addProof:
-    ({ addProof }) =>
-    async (ctx) => {
-      await addProof(ctx, proof).catch(() => undefined)
-      ctx.status = 204
-    },
+  'logIn, awaited': ({ logIn }) => done((ctx) => logIn(ctx, anna)),
+  'logIn, not awaited': ({ logIn }) => hasty((ctx) => logIn(ctx, anna)),
+  'logIn, then an exception': ({ logIn }) => failing((ctx) => logIn(ctx, anna)),
+  'logIn, not awaited, then an exception': ({ logIn }) => failing(async (ctx) => void logIn(ctx, anna)),
+  'logIn, whose rejection is swallowed': ({ logIn }) => swallowed((ctx) => logIn(ctx, anna)),
+  'logIn of the module': () => done((ctx) => shared.logIn(ctx, anna)),
+  'logOut, awaited': ({ logOut }) => done(logOut),
+  'logOut, not awaited': ({ logOut }) => hasty(logOut),
+  'logOut of the module, whose rejection is swallowed': () => swallowed(shared.logOut),
+  addProof: ({ addProof }) => swallowed((ctx) => addProof(ctx, proof)),
 }
+
+// Safe: the router calls it as middleware
+const asMiddleware = (f: unknown) => f as Middleware
+const open = asMiddleware(withAuth(null))
+const machine = () => ({ name: 'machine' })
+const goOn: Middleware = (_ctx, next) => next()
+const nothing: Middleware = (ctx) => void (ctx.status = 204)
+const routed = (...functions: Middleware[]): Middleware =>
+  asMiddleware(new Router().post('/plain', ...functions).routes())
+const inRouter = (inner: Middleware): Middleware => asMiddleware(new Router().use(inner).routes())
 
 const only =
   (run: Middleware): Middleware =>
@@ -83,7 +59,7 @@ const only =
     ctx.path === '/plain' ? run(ctx, next) : next()
 
 const answering =
-  (respond: (ctx: Parameters<Middleware>[0]) => void): Middleware =>
+  (respond: (ctx: Context) => void): Middleware =>
   async (ctx, next) => {
     try {
       await next()
@@ -92,67 +68,25 @@ const answering =
     }
   }
 
-type Place = (run: Middleware) => Pick<SessionsAppOptions, 'above' | 'below'>
-
-const places: Readonly<Record<string, Place>> = {
-  'a function of the application': (run) => ({ below: (app) => app.use(only(run)) }),
-  'a plain route': (run) => ({ below: (app) => app.use(new Router().post('/plain', run).routes()) }),
-  'a plain route in a router in a router': (run) => ({
-    below: (app) => {
-      const inner = new Router().post('/plain', run)
-      app.use(new Router().use(new Router().use(inner.routes()).routes()).routes())
-    },
-  }),
-  'middleware of a router, ahead of a guard': (run) => ({
-    below: (app) => {
-      const router = new Router().use(run).post('/plain', withAuth(null), () => {})
-      app.use(router.routes())
-    },
-  }),
-  'a function of an operation, ahead of its guard': (run) => ({
-    below: (app) => app.use(new Router().post('/plain', run, withAuth(null), () => {}).routes()),
-  }),
-  'middleware that a guarded operation came back to': (run) => ({
-    below: (app) => {
-      const after: Middleware = async (ctx, next) => {
-        await next()
-        await run(ctx, next)
-      }
-      app.use(only(after)).use(
-        new Router()
-          .post('/plain', withAuth(null), (ctx) => {
-            ctx.status = 204
-          })
-          .routes(),
-      )
-    },
-  }),
-  'an authenticator': (run) => ({
-    below: (app) => {
-      const asks = withAuth(async ({ ctx }) => {
-        await run(ctx, () => Promise.resolve())
-        return { name: 'machine' }
-      })
-      app.use(
-        new Router()
-          .post('/plain', asks, (ctx) => {
-            ctx.status = 204
-          })
-          .routes(),
-      )
-    },
-  }),
-  'a plain route below guardApp': (run) => ({
-    below: (app) => {
-      guardApp(async (request) => request.path !== '/plain' || { name: 'machine' }, {
-        middleware: app.middleware,
-      })(app).use(new Router().post('/plain', run).routes())
-    },
-  }),
-  'a plain route whose exceptions are a 200': (run) => ({
-    below: (app) =>
-      app.use(answering((ctx) => (ctx.body = { errors: ['no'] }))).use(new Router().post('/plain', run).routes()),
-  }),
+const places: Readonly<Record<string, (run: Middleware) => (app: Koa) => unknown>> = {
+  'a function of the application': (run) => (app) => app.use(only(run)),
+  'a plain route': (run) => (app) => app.use(routed(run)),
+  'a plain route in a router in a router': (run) => (app) => app.use(inRouter(inRouter(routed(run)))),
+  'middleware of a router, ahead of a guard': (run) => (app) =>
+    app.use(new Router().use(run).post('/plain', open, nothing).routes()),
+  'a function of an operation, ahead of its guard': (run) => (app) => app.use(routed(run, open, nothing)),
+  'middleware that a guarded operation came back to': (run) => (app) =>
+    app.use(only((ctx, next) => next().then(() => run(ctx, next)))).use(routed(open, nothing)),
+  'an authenticator': (run) => (app) => {
+    const asks = withAuth(async ({ ctx }) => (await run(ctx, () => Promise.resolve()), machine()))
+    app.use(routed(asMiddleware(asks), nothing))
+  },
+  'a plain route below guardApp': (run) => (app) =>
+    guardApp(async (request) => request.path !== '/plain' || machine(), { middleware: app.middleware })(app).use(
+      new Router().post('/plain', run).routes(),
+    ),
+  'a plain route whose exceptions are a 200': (run) => (app) =>
+    app.use(answering((ctx) => (ctx.body = { errors: ['no'] }))).use(routed(run)),
 }
 
 describe.each(Object.entries(places))('in %s', (_place, mount) => {
@@ -160,7 +94,7 @@ describe.each(Object.entries(places))('in %s', (_place, mount) => {
     const errors: unknown[] = []
     const site = await sessionsApp(undefined, {
       above: (app) => void app.on('error', (error) => errors.push(error)),
-      below: (app, signing) => mount(call(signing)).below?.(app, signing),
+      below: (app, signing) => mount(call(signing))(app),
     })
     const stranger = site.visitor()
     const answer = await stranger.post('/plain')
@@ -177,39 +111,16 @@ describe.each(Object.entries(places))('in %s', (_place, mount) => {
 })
 
 describe('inside of a guarded operation they work', () => {
-  const inside: Readonly<Record<string, (run: Middleware) => Router>> = {
-    'that calls another router': (run) =>
-      // Safe: the routes of a router are middleware
-      new Router().post('/plain', withAuth(null), new Router().post('/plain', run).routes() as Middleware),
-    'whose guard another one follows': (run) =>
-      new Router().post('/plain', withAuth(null), (_ctx, next) => next()).post('/:any', withAuth(null), run),
+  const inside: Readonly<Record<string, (run: Middleware) => (app: Koa) => unknown>> = {
+    'that calls another router': (run) => (app) => app.use(routed(open, routed(run))),
+    'whose guard another one follows': (run) => (app) =>
+      app.use(new Router().post('/plain', open, goOn).post('/:any', open, run).routes()),
+    'of an application that guardApp guards': (run) => (app) =>
+      guardApp(machine, { middleware: app.middleware })(app).use(new Router().post('/plain', open, run).routes()),
   }
-  it.each(Object.entries(inside))('%s', async (_name, routerOf) => {
+  it.each(Object.entries(inside))('%s', async (_name, mount) => {
     const { visitor } = await sessionsApp(undefined, {
-      below: (app, { logIn }) =>
-        app.use(
-          routerOf(async (ctx) => {
-            await logIn(ctx, anna)
-            ctx.status = 204
-          }).routes(),
-        ),
-    })
-    const one = visitor()
-    expect((await one.post('/plain')).status).toBe(204)
-    await expectSignedIn(one, anna)
-  })
-
-  it('of an application that guardApp guards', async () => {
-    const { visitor } = await sessionsApp(undefined, {
-      below: (app, { logIn }) =>
-        guardApp(() => ({ name: 'machine' }), { middleware: app.middleware })(app).use(
-          new Router()
-            .post('/plain', withAuth(null), async (ctx) => {
-              await logIn(ctx, anna)
-              ctx.status = 204
-            })
-            .routes(),
-        ),
+      below: (app, signing) => mount(calls['logIn, awaited']!(signing))(app),
     })
     const one = visitor()
     expect((await one.post('/plain')).status).toBe(204)
@@ -217,52 +128,32 @@ describe('inside of a guarded operation they work', () => {
   })
 })
 
-describe('a sign-in is taken back', () => {
-  const fail: Middleware = (ctx) => ctx.throw(403, 'wrong code')
-  it('if middleware in then throws, and other middleware in then answers', async () => {
-    const { visitor } = await sessionsApp(undefined, {
-      below: (app, { logIn }) =>
-        app.use(
-          new Router()
-            .post(
-              '/plain',
-              withAuth(() => ({ name: 'machine' }), {
-                then: [
-                  answering((ctx) => (ctx.status = 403)),
-                  async (ctx, next) => {
-                    await logIn(ctx, anna)
-                    return next()
-                  },
-                ],
-              }),
-              fail,
-            )
-            .routes(),
-        ),
-    })
-    const one = visitor()
-    const answer = await one.post('/plain')
-    expect([answer.status, setCookies(answer)]).toEqual([403, []])
-    await expectAnonymous(one)
+it('a sign-in is taken back if middleware in then throws, and other middleware in then answers', async () => {
+  const { visitor } = await sessionsApp(undefined, {
+    below: (app, { logIn }) => {
+      const then = [
+        answering((ctx) => (ctx.status = 403)),
+        (ctx: Context, next: () => Promise<unknown>) => logIn(ctx, anna).then(next),
+      ]
+      app.use(routed(asMiddleware(withAuth(machine, { then })), (ctx) => ctx.throw(403, 'wrong code')))
+    },
   })
+  const one = visitor()
+  const answer = await one.post('/plain')
+  expect([answer.status, setCookies(answer)]).toEqual([403, []])
+  await expectAnonymous(one)
 })
 
 /*
  * A function behind the guard answers the exception of one that comes after it, so the guard sees none.
  */
 
-const answers: ReadonlyArray<[string, (ctx: Parameters<Middleware>[0]) => void]> = [
+const answers: ReadonlyArray<[string, (ctx: Context) => void]> = [
   ['a 403', (ctx) => (ctx.status = 403)],
   ['a 200', (ctx) => (ctx.body = { errors: ['no'] })],
   ['a redirect', (ctx) => ctx.redirect('/login')],
 ]
-const goOn: Middleware = (_ctx, next) => next()
-type Routes = (...functions: Middleware[]) => Router
-// Safe: the router calls it as middleware
-const asMiddleware = (f: unknown) => f as Middleware
-const machine = () => ({ name: 'machine' })
-
-const routers: Readonly<Record<string, Routes>> = {
+const routers: Readonly<Record<string, (...functions: Middleware[]) => Router>> = {
   'an operation of a plain router': (...f) => new Router().post('/plain', withAuth(null), ...f),
   'an operation that a guard decides': (...f) => new Router().post('/plain', asMiddleware(withAuth(machine)), ...f),
   'an operation with `then`': (...f) =>
@@ -306,15 +197,12 @@ describe.each(Object.entries(routers))('behind the guard of %s', (_name, routes)
     })
 
     it('a sign-in is taken back if a later function throws', async () => {
-      const site = await mount(({ logIn }) => [
+      const signing: Parameters<typeof mount>[0] = ({ logIn }) => [
         catching,
-        async (ctx, next) => {
-          await logIn(ctx, anna)
-          return next()
-        },
+        (ctx, next) => logIn(ctx, anna).then(next),
         (ctx) => ctx.throw(403, 'wrong code'),
-      ])
-      const stranger = site.visitor()
+      ]
+      const stranger = (await mount(signing)).visitor()
       expect(setCookies(await stranger.post('/plain'))).toEqual([])
       await expectAnonymous(stranger)
     })
@@ -354,19 +242,9 @@ describe.each(Object.entries(routers))('behind the guard of %s', (_name, routes)
   })
 })
 
-describe('a plain route', () => {
-  it('refuses nothing if it signs no user in or out', async () => {
-    const { visitor } = await sessionsApp(undefined, {
-      below: (app, { proofsOf }) =>
-        app.use(
-          new Router()
-            .post('/plain', (ctx) => {
-              ctx.body = proofsOf(ctx)
-            })
-            .routes(),
-        ),
-    })
-    const one = visitor()
-    expect((await one.post('/plain')).body).toEqual([])
+it('a plain route refuses nothing if it signs no user in or out', async () => {
+  const { visitor } = await sessionsApp(undefined, {
+    below: (app, { proofsOf }) => app.use(routed((ctx) => (ctx.body = proofsOf(ctx)))),
   })
+  expect((await visitor().post('/plain')).body).toEqual([])
 })

@@ -1,8 +1,7 @@
 /** R02: nothing is kept if an operation throws, even if an onError handler or a middleware answers the exception. */
 import Router from '@koa/router'
 import type { Context, Middleware } from 'koa'
-import type Koa from 'koa'
-import { apiApp, authSettings, httpBearer, onError, sessionAuth, withAuth, type ExceptionHandler } from 'koa-with-auth'
+import { apiApp, authSettings, httpBearer, onError, withAuth, type ExceptionHandler } from 'koa-with-auth'
 import { type Signing } from 'koa-with-auth/sessions'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
@@ -19,48 +18,38 @@ class BadCode extends Error {}
 const anna = { username: 'anna', isActive: true }
 const handler: ExceptionHandler = onError(BadCode, () => ({ status: 401, body: { detail: 'wrong code' } }))
 
-const operations = <R extends Pick<Router, 'get' | 'post'>>(router: R, { logIn, logOut }: Signing<typeof anna>): R => {
-  const fail = () => {
+interface Own {
+  credit: number
+  readonly save: () => Promise<void>
+  readonly regenerate: () => Promise<void>
+}
+const credited = (ctx: Context): Own => Object.assign(ctx['session'] as unknown as Own, { credit: 100 })
+
+const operations = <R extends Pick<Router, 'post'>>(router: R, { logIn, logOut }: Signing<typeof anna>): R => {
+  const guarded: Readonly<Record<string, (ctx: Context) => unknown>> = {
+    // the second factor was wrong
+    '/two/login': (ctx) => logIn(ctx, anna),
+    '/two/hasty': (ctx) => void logIn(ctx, anna),
+    '/two/logout': logOut,
+    '/two/stream': async (ctx) => {
+      await logIn(ctx, anna)
+      ctx.respond = false
+      ctx.res.writeHead(200)
+      ctx.res.end('half of it')
+    },
+  }
+  const open: typeof guarded = {
+    '/two/coupon': credited,
+    // koa-session's own ways to write immediately
+    '/two/saved': (ctx) => credited(ctx).save(),
+    '/two/regenerated': (ctx) => credited(ctx).regenerate(),
+  }
+  const failing = (act: (ctx: Context) => unknown) => async (ctx: Context) => {
+    await act(ctx)
     throw new BadCode()
   }
-  // the second factor was wrong
-  router.post('/two/login', withAuth(null), async (ctx) => {
-    await logIn(ctx, anna)
-    fail()
-  })
-  router.post('/two/hasty', withAuth(null), (ctx) => {
-    void logIn(ctx, anna)
-    fail()
-  })
-  router.post('/two/coupon', (ctx) => {
-    Object.assign(ctx['session'] as object, { credit: 100 })
-    fail()
-  })
-  // koa-session's own ways to write immediately
-  router.post('/two/saved', async (ctx) => {
-    const session = ctx['session'] as unknown as { credit: number; save: () => Promise<void> }
-    session.credit = 100
-    await session.save()
-    fail()
-  })
-  router.post('/two/regenerated', async (ctx) => {
-    const session = ctx['session'] as unknown as { credit: number; regenerate: () => Promise<void> }
-    session.credit = 100
-    await session.regenerate()
-    fail()
-  })
-  router.post('/two/logout', withAuth(null), async (ctx) => {
-    await logOut(ctx)
-    fail()
-  })
-  router.post('/two/stream', withAuth(null), async (ctx) => {
-    await logIn(ctx, anna)
-    ctx.respond = false
-    ctx.res.writeHead(200)
-    ctx.res.write('half of it')
-    ctx.res.end()
-    fail()
-  })
+  for (const [path, act] of Object.entries(guarded)) router.post(path, withAuth(null), failing(act))
+  for (const [path, act] of Object.entries(open)) router.post(path, failing(act))
   return router
 }
 
@@ -74,63 +63,34 @@ const asMiddleware: Middleware = async (ctx, next) => {
   }
 }
 
+type Below = NonNullable<SessionsAppOptions['below']>
+const settings = authSettings({ onError: [handler] })
+const leveled = (signing: Signing<typeof anna>) => withAuth(null)(operations(new Router(), signing)).routes()
+const below: Below = (app, signing) => void app.use(leveled(signing))
+const inApi =
+  (make: () => ReturnType<typeof apiApp>): Below =>
+  (app, signing) => {
+    const api = make().onError(BadCode, () => ({ status: 401, body: { detail: 'wrong code' } }))
+    // Safe: its operations are registered as on any router
+    operations(api as unknown as Router, signing)
+    app.use(api.routes())
+  }
+
 // Who answers the exception
 const places: Readonly<Record<string, SessionsAppOptions>> = {
-  'Koa itself': {
-    below: (app, signing) => {
-      app.silent = true
-      app.use(withAuth(null)(operations(new Router(), signing)).routes())
-    },
-  },
-  'authSettings above the sessions': {
-    above: (app) => void app.use(authSettings({ onError: [handler] })),
-    below: (app, signing) => void app.use(withAuth(null)(operations(new Router(), signing)).routes()),
-  },
-  'authSettings below the sessions': {
-    below: (app, signing) =>
-      void app
-        .use(authSettings({ onError: [handler] }))
-        .use(withAuth(null)(operations(new Router(), signing)).routes()),
-  },
+  'Koa itself': { above: (app) => void (app.silent = true), below },
+  'authSettings above the sessions': { above: (app) => void app.use(settings), below },
+  'authSettings below the sessions': { below: (app, signing) => below(app.use(settings), signing) },
   'authSettings of a router whose sign-in alone has a guard': {
-    below: (app, signing) => {
-      const router = new Router()
-      router.use(authSettings({ onError: [handler] }))
-      app.use(operations(router, signing).routes())
-    },
+    below: (app, signing) => void app.use(operations(new Router().use(settings), signing).routes()),
   },
   'authSettings of an outer router': {
-    below: (app, signing) => {
-      const outer = new Router()
-      outer.use(authSettings({ onError: [handler] }))
-      outer.use(withAuth(null)(operations(new Router(), signing)).routes())
-      app.use(outer.routes())
-    },
+    below: (app, signing) => void app.use(new Router().use(settings).use(leveled(signing)).routes()),
   },
-  'apiApp, public': {
-    below: (app, signing) => {
-      const api = apiApp({ auth: null, docs: false })
-      api.onError(BadCode, () => ({ status: 401, body: { detail: 'wrong code' } }))
-      // Safe: its operations are registered as on any router
-      operations(api as unknown as Router, signing)
-      app.use(api.routes())
-    },
-  },
-  'apiApp without auth': {
-    below: (app, signing) => {
-      const api = apiApp({ docs: false, onError: [handler] })
-      // Safe: its operations are registered as on any router
-      operations(api as unknown as Router, signing)
-      app.use(api.routes())
-    },
-  },
-  'a middleware below the sessions': {
-    below: (app, signing) => void app.use(asMiddleware).use(withAuth(null)(operations(new Router(), signing)).routes()),
-  },
-  'a middleware above the sessions': {
-    above: (app) => void app.use(asMiddleware),
-    below: (app, signing) => void app.use(withAuth(null)(operations(new Router(), signing)).routes()),
-  },
+  'apiApp, public': { below: inApi(() => apiApp({ auth: null, docs: false })) },
+  'apiApp without auth': { below: inApi(() => apiApp({ docs: false })) },
+  'a middleware below the sessions': { below: (app, signing) => below(app.use(asMiddleware), signing) },
+  'a middleware above the sessions': { above: (app) => void app.use(asMiddleware), below },
 }
 
 describe.each(Object.entries(places))('R02 the exception is answered by %s', (who, options) => {
@@ -202,41 +162,26 @@ describe.each(Object.entries(places))('R02 the exception is answered by %s', (wh
 })
 
 describe('R02 responses to exceptions', () => {
+  const routed = async (path: string, guard: unknown, run: (ctx: Context, signing: Signing<typeof anna>) => unknown) =>
+    sessionsApp(undefined, {
+      below: (app, signing) =>
+        void app.use(settings).use(new Router().post(path, guard as never, (ctx) => run(ctx, signing)).routes()),
+    })
+
   it('have other cookies of the operation, if a handler answers', async () => {
-    const { visitor } = await sessionsApp(undefined, {
-      below: (app, { logIn }) =>
-        void app.use(authSettings({ onError: [handler] })).use(
-          new Router()
-            .post('/mixed', withAuth(null), async (ctx) => {
-              ctx.cookies.set('theme', 'dark', { signed: false })
-              await logIn(ctx, anna)
-              throw new BadCode()
-            })
-            .routes(),
-        ),
+    const { visitor } = await routed('/mixed', withAuth(null), async (ctx, { logIn }) => {
+      ctx.cookies.set('theme', 'dark', { signed: false })
+      await logIn(ctx, anna)
+      throw new BadCode()
     })
     const answer = await visitor().post('/mixed')
     expect([answer.status, setCookies(answer)]).toEqual([401, ['theme=dark; path=/; httponly']])
   })
 
   it('keep nothing if an authenticator throws and a handler answers', async () => {
-    const bearer = httpBearer({
-      authenticate: () => {
-        throw new BadCode()
-      },
-    })
-    const { visitor } = await sessionsApp(undefined, {
-      below: (app: Koa) =>
-        void app
-          .use(async (ctx: Context, next) => {
-            if (ctx.path === '/raised') Object.assign(ctx['session'] as object, { seen: 1 })
-            await next()
-          })
-          .use(authSettings({ onError: [handler] }))
-          .use(new Router().post('/raised', withAuth(bearer), () => {}).routes()),
-    })
-    const one = visitor()
-    const answer = await one.ask('/raised', { method: 'POST', headers: { Authorization: 'Bearer x' } })
+    const bearer = httpBearer({ authenticate: ({ ctx }) => (credited(ctx), Promise.reject(new BadCode())) })
+    const { visitor } = await routed('/raised', withAuth(bearer), () => {})
+    const answer = await visitor().post('/raised', { Authorization: 'Bearer x' })
     expect([answer.status, setCookies(answer)]).toEqual([401, []])
   })
 
@@ -250,22 +195,13 @@ describe('R02 responses to exceptions', () => {
   })
 
   it('do not concern an operation that answers an error itself and throws nothing: its changes are kept', async () => {
-    const { visitor } = await sessionsApp(undefined, {
-      below: (app) =>
-        void app.use(
-          new Router()
-            .post('/tries', withAuth(null), (ctx) => {
-              Object.assign(ctx['session'] as object, { tries: 1 })
-              ctx.status = 401
-              ctx.body = 'once more'
-            })
-            .get('/guarded', withAuth(sessionAuth()), () => {})
-            .routes(),
-        ),
+    const { visitor } = await routed('/tries', withAuth(null), (ctx) => {
+      credited(ctx)
+      ctx.status = 401
     })
     const one = visitor()
     expect(setCookies(await one.post('/tries'))).toHaveLength(1)
-    expect((await one.ask('/read')).body).toEqual({ tries: 1 })
+    expect((await one.ask('/read')).body).toEqual({ credit: 100 })
   })
 })
 

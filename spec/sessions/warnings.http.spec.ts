@@ -10,13 +10,12 @@ import { signIn } from '../support/models/behaviorSession.js'
 import { sessionsApp, strongKey } from '../support/sites/sessionsApp.js'
 
 const anna = { username: 'anna' }
+const times = { idle: 60_000, absolute: 60_000, longest: 60_000 }
 const good: CreateSessionOptions = {
   store: koaSessionStore({
+    ...times,
     name: 'plain',
     store: memoryStore(),
-    idle: 60_000,
-    absolute: 60_000,
-    longest: 60_000,
     maxLength: 1000,
     list: undefined,
     bearer: undefined,
@@ -56,58 +55,31 @@ const plain = (options: CreateSessionOptions, env = 'test') =>
     app.use(router.routes())
   })
 
-interface Row {
-  readonly description: string
-  readonly options: CreateSessionOptions
-  readonly env?: string
-  readonly warned: ReadonlyArray<RegExp>
-}
+type Row = [what: string, options: CreateSessionOptions, warned: ReadonlyArray<RegExp>, env?: string]
 
-const table: ReadonlyArray<Row> = [
-  { description: 'a good configuration', options: good, warned: [] },
-  { description: 'a good configuration, SameSite strict', options: { ...good, sameSite: 'strict' }, warned: [] },
-  { description: 'a good configuration, in capitals', options: { ...good, sameSite: 'Lax' }, warned: [] },
-  {
-    description: 'a good configuration, in production',
-    options: { ...good, secure: true },
-    env: 'production',
-    warned: [],
-  },
-  { description: 'D-S3 no store', options: storeless, warned: [/without a store .*; set `store`/] },
-  {
-    description: 'D-S9 unsigned',
-    options: { ...good, signed: false },
-    warned: [/unsigned .*; remove `signed: false`/],
-  },
-  { description: 'B-27 not HttpOnly', options: { ...good, httpOnly: false }, warned: [/scripts .*; remove `httpOnly/] },
-  { description: 'D-S12 no SameSite', options: { store: good.store }, warned: [/other sites; set `sameSite: 'lax'`/] },
-  {
-    description: 'SameSite=None',
-    options: { ...good, sameSite: 'none' },
-    warned: [/other sites; set `sameSite: 'lax'`/],
-  },
-  {
-    description: 'D-S12 not Secure in production',
-    options: good,
-    env: 'production',
-    warned: [/unencrypted; set `secure: true`/],
-  },
-  { description: 'maxAge: session', options: { ...good, maxAge: 'session' }, warned: [/for ever; set `maxAge`/] },
-  {
-    description: 'D-S7 an asynchronous valid',
-    options: { ...good, valid: async () => true },
-    warned: [/`valid` is async/],
-  },
-  {
-    description: 'all weaknesses at once',
-    options: { signed: false, httpOnly: false, maxAge: 'session' },
-    env: 'production',
-    warned: [/without a store/, /unsigned/, /scripts/, /other sites/, /unencrypted/, /for ever/],
-  },
+const table: Row[] = [
+  ['a good configuration', good, []],
+  ['a good configuration, SameSite strict', { ...good, sameSite: 'strict' }, []],
+  ['a good configuration, in capitals', { ...good, sameSite: 'Lax' }, []],
+  ['a good configuration, in production', { ...good, secure: true }, [], 'production'],
+  ['D-S3 no store', storeless, [/without a store .*; set `store`/]],
+  ['D-S9 unsigned', { ...good, signed: false }, [/unsigned .*; remove `signed: false`/]],
+  ['B-27 not HttpOnly', { ...good, httpOnly: false }, [/scripts .*; remove `httpOnly/]],
+  ['D-S12 no SameSite', { store: good.store }, [/other sites; set `sameSite: 'lax'`/]],
+  ['SameSite=None', { ...good, sameSite: 'none' }, [/other sites; set `sameSite: 'lax'`/]],
+  ['D-S12 not Secure in production', good, [/unencrypted; set `secure: true`/], 'production'],
+  ['maxAge: session', { ...good, maxAge: 'session' }, [/for ever; set `maxAge`/]],
+  ['D-S7 an asynchronous valid', { ...good, valid: async () => true }, [/`valid` is async/]],
+  [
+    'all weaknesses at once',
+    { signed: false, httpOnly: false, maxAge: 'session' },
+    [/without a store/, /unsigned/, /scripts/, /other sites/, /unencrypted/, /for ever/],
+    'production',
+  ],
 ]
 
 describe('a plain koa-session', () => {
-  it.each(table)('$description: it works, and each weakness is a warning', async ({ options, env, warned }) => {
+  it.each<Row>(table)('%s: it works, and each weakness is a warning', async (_what, options, warned, env) => {
     const api = await plain(options, env)
     const secure = { 'X-Forwarded-Proto': 'https' }
     const open = await api.ask('/open')

@@ -141,6 +141,16 @@ export const sessionsApp = async (
       answering(ctx)
       throw new Error('after a change')
     })
+    const acts: Readonly<Record<string, (ctx: Context) => unknown>> = {
+      '/step': (ctx) => signing.addProof(ctx, { method: 'totp' }),
+      '/renew': (ctx) => (ctx['session'] as unknown as { regenerate: () => Promise<void> }).regenerate(),
+      '/drop': (ctx) => (ctx['session'] = null),
+      // those of the visitor, or of a user: `/list?of=anna`
+      '/list': async (ctx) => (ctx.body = await signing.listSessions(ctx, ctx.query['of'] as string | undefined)),
+      '/end': async (ctx) =>
+        (ctx.status = (await signing.endSession(String(ctx.query['of']), String(ctx.query['id']))) ? 204 : 404),
+    }
+    for (const [path, act] of Object.entries(acts)) app.use(at(path, act))
     router.all('/slow', open, async (ctx) => {
       await gate.wait()
       Object.assign(ctx['session'] as object, ctx.query)
