@@ -9,6 +9,11 @@ const CONNECTIONS = 20
 export interface Load {
   /** Sends this many requests over all connections. Resolves with the last response. Rejects if one is not 200. */
   readonly send: (requests: number) => Promise<void>
+  /**
+   * Sends a request at each of these times, in milliseconds from now, however long the answers take. Resolves with the milliseconds
+   * from each of these times to its answer, so that a request that waits for a connection counts from when it was due.
+   */
+  readonly arrive: (due: Float64Array) => Promise<Float64Array>
   readonly close: () => void
 }
 
@@ -57,12 +62,11 @@ export const load = async (port: number, headers: Readonly<Record<string, string
   const length = lengths[0] ?? 0
   if (lengths.some((one) => one !== length)) throw new Error('answers differ in length')
 
-  let [toSend, toCome] = [0, 0]
-  let done: { readonly resolve: () => void; readonly reject: (error: Error) => void } | undefined
-  const fail = (error: Error): void => done?.reject(error)
+  let answered: (socket: Socket) => void = () => {}
+  let fail: (error: Error) => void = () => {}
   for (const socket of sockets) {
     let received = 0
-    socket.on('error', fail).on('close', () => fail(new Error('the server closed a connection')))
+    socket.on('error', (error) => fail(error)).on('close', () => fail(new Error('the server closed a connection')))
     socket.on('data', (chunk: Buffer) => {
       // "HTTP/1.1 2"
       if (received === 0 && chunk[9] !== 0x32) return fail(new Error(`the server answers ${chunk.toString('latin1')}`))
@@ -70,23 +74,51 @@ export const load = async (port: number, headers: Readonly<Record<string, string
       if (received < length) return
       if (received > length) return fail(new Error('an answer is longer than the first'))
       received = 0
-      toCome--
-      if (toSend > 0) {
-        toSend--
-        socket.write(request)
-      } else if (toCome === 0) done?.resolve()
+      answered(socket)
     })
   }
   return {
     send: (requests) =>
       new Promise((resolve, reject) => {
-        done = { resolve, reject }
-        toCome = requests
-        toSend = requests - sockets.length
+        let [toSend, toCome] = [requests - sockets.length, requests]
+        fail = reject
+        answered = (socket) => {
+          toCome--
+          if (toSend > 0) {
+            toSend--
+            socket.write(request)
+          } else if (toCome === 0) resolve()
+        }
         for (const socket of sockets) socket.write(request)
       }),
+    arrive: (due) =>
+      new Promise((resolve, reject) => {
+        const [free, sent] = [[...sockets], new Map<Socket, number>()]
+        const took = new Float64Array(due.length)
+        const begun = performance.now()
+        let [next, toCome] = [0, due.length]
+        // Timers of Node have milliseconds, which is longer than an answer takes
+        const tick = (): void => {
+          const now = performance.now() - begun
+          while (next < due.length && (due[next] ?? 0) <= now) {
+            const socket = free.pop()
+            if (socket === undefined) break
+            sent.set(socket, next++)
+            socket.write(request)
+          }
+          if (next < due.length) setImmediate(tick)
+        }
+        fail = reject
+        answered = (socket) => {
+          const at = sent.get(socket) ?? 0
+          took[at] = performance.now() - begun - (due[at] ?? 0)
+          free.push(socket)
+          if (--toCome === 0) resolve(took)
+        }
+        tick()
+      }),
     close: () => {
-      done = undefined
+      fail = () => {}
       for (const socket of sockets) socket.destroy()
     },
   }

@@ -13,6 +13,7 @@ import { sockets } from './sockets.js'
 import { start } from './start.js'
 import type { Section } from './Section.js'
 import { streams } from './streams.js'
+import { tail } from './tail.js'
 import { timing } from './timing.js'
 import { tokens } from './tokens.js'
 
@@ -43,6 +44,7 @@ export const sections: Readonly<Record<string, Measure>> = {
   sockets: async (quick) => [
     await sockets(quick ? { generations: 1, rounds: 4, requests: 600 } : { generations: 6, rounds: 8, requests: 1500 }),
   ],
+  tail: async (quick) => [await tail(quick ? { rounds: 3, seconds: 2 } : { rounds: 9, seconds: 6 })],
 }
 
 /** What `--only` takes. */

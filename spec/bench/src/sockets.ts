@@ -16,7 +16,8 @@ import type { Row, Section } from './Section.js'
 import { AGAIN, serverNames, serversModule, type ServerName } from './servers.js'
 import { ofProcesses, type Estimate } from './statistics.js'
 
-interface Running {
+/** A server in a process of its own. */
+export interface Running {
   readonly name: ServerName
   readonly child: ChildProcess
   readonly port: number
@@ -35,7 +36,8 @@ const messageOf = (child: ChildProcess): Promise<number> =>
 
 const tokenOf = (name: ServerName): string => (name.toLowerCase().includes('jwt') ? signedToken : 'supersecret')
 
-const started = async (name: ServerName): Promise<Running> => {
+/** Starts a server, and connects to it. */
+export const started = async (name: ServerName): Promise<Running> => {
   const child = fork(serversModule, [name])
   const port = await messageOf(child)
   return { name, child, port, load: await load(port, { Authorization: `Bearer ${tokenOf(name)}` }) }
@@ -86,7 +88,8 @@ const turnOf = async (one: Running, requests: number): Promise<Round> => {
   return { time, cost: ((await processorTime(one)) - before) / requests }
 }
 
-const WARM_UP = 8000
+/** Requests after which V8 has compiled a server. */
+export const WARM_UP = 8000
 // The contestants of the target have more turns in each round
 const TURNS = 3
 
