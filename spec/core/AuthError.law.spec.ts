@@ -30,15 +30,6 @@ describe('AuthError.Ord is a total order', () => {
     expect(Ord.equals(unavailable(), raised(null))).toBe(true)
     expect(Ord.equals(throttled(), unavailable())).toBe(true)
   })
-
-  it('a failure that stops a list is stronger than every other', () => {
-    fc.assert(
-      fc.property(authError, authError, (a, b) => {
-        fc.pre(stops(a) && !stops(b))
-        expect(Ord.compare(a, b)).toBe(1)
-      }),
-    )
-  })
 })
 
 describe('AuthError.Semigroup', () => {

@@ -13,9 +13,8 @@ import {
   optional,
   type Authenticator,
 } from 'koa-with-auth'
-import { alt, altW, describedAs, fromFunction, isAuthenticator, flatMap } from 'koa-with-auth/fp'
+import { altW, describedAs, fromFunction, isAuthenticator, flatMap } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
-import { leaves } from '../../src/core/Description.js'
 import { mockRequest } from 'koa-with-auth/testing'
 import { row } from '../support/models/row.js'
 
@@ -95,34 +94,9 @@ describe('authenticator', () => {
 })
 
 describe('B-31 a write from another site with a credential that browsers send', () => {
-  it.each([
-    row('a cookie key', cookieKey, 'forged'),
-    row(
-      'a plain function',
-      fromFunction(() => 'anna'),
-      'forged',
-    ),
-    row('a bare RTE around a header key', fromFunction(pipe(key, RTE.map(String))), 'forged'),
-    row('a mapped cookie key', flatMap(String)(cookieKey), 'forged'),
-    row('a bare RTE around a cookie key', fromFunction(pipe(cookieKey, RTE.map(String))), 'forged'),
-    row('described as a cookie key', describedAs(cookieKey)(RTE.of('anna')), 'forged'),
-    row(
-      'described as one of several, one of them a cookie',
-      describedAs(altW(() => cookieKey)(key))(RTE.of('anna')),
-      'forged',
-    ),
-  ])('$description: is forged', ({ input, expected }) => {
-    const verdict = input.evaluate(elsewhere)
-    return Promise.resolve(verdict).then((result) => expect(result).toMatchObject(E.left({ _tag: expected })))
-  })
-
-  it.each([
-    row('a header key', key),
-    row('described as a header key', describedAs(key)(RTE.of('k'))),
-    row('a list whose first member is forged', anyOf([cookieKey, key])),
-    row('a list that passes with a header key', anyOf([key, cookieKey])),
-  ])('$description: passes', async ({ input }) => {
-    expect(await input.evaluate(elsewhere)).toStrictEqual(E.right('k'))
+  it('is forged if one of several kinds is sent by browsers, which an RTE is described as', async () => {
+    const described = describedAs(altW(() => cookieKey)(key))(RTE.of('anna'))
+    expect(await described.evaluate(elsewhere)).toMatchObject(E.left({ _tag: 'forged' }))
   })
 
   it('decision "cookie kinds inside a bare RTE": describedAs with another kind does not switch the check off', async () => {
@@ -173,27 +147,6 @@ describe('the challenges of a list (B-06)', () => {
     const result = await made.evaluate(mockRequest({ fields }))
     return E.isLeft(result) ? AuthError.branchesOf(result.left).map(({ challenge }) => challenge?.scheme) : result
   }
-
-  it('there is one for every alternative, nested or not, in order', async () => {
-    const nested = anyOf([
-      anyOf([bearer, cookieKey]),
-      pipe(
-        key,
-        alt(() => key),
-      ),
-    ])
-    expect(await challengesOf(nested)).toStrictEqual(['Bearer', 'ApiKey', 'ApiKey', 'ApiKey'])
-    expect(leaves(nested.description)).toHaveLength(4)
-  })
-
-  it('there is one for an alternative whose hook folded several failures', async () => {
-    const both = AuthError.Semigroup.concat(AuthError.invalid, AuthError.expired)
-    const folding = httpBearer({ authenticate: () => E.left(both) })
-    const list = anyOf([folding, key])
-    expect(new Set((await challengesOf(list, [['Authorization', 'Bearer t']])) as string[])).toStrictEqual(
-      new Set(['Bearer', 'ApiKey']),
-    )
-  })
 
   it('there is one for each scheme of an alternative that is described as several', async () => {
     const several = describedAs(altW(() => cookieKey)(bearer))(RTE.left(AuthError.expired))

@@ -8,8 +8,6 @@ import {
   apiKeyCookie,
   apiKeyHeader,
   apiKeyQuery,
-  authenticator,
-  fromHeader,
   httpBasicAuth,
   httpBearer,
   sessionAuth,
@@ -230,12 +228,6 @@ describe.each(Object.entries(kinds))('%s', (name, make) => {
     }
   })
 
-  it('does not share the name of another', () => {
-    make({ schemeName: 'first', description: 'first' })
-    expect(leafOf(make())).not.toHaveProperty('schemeName')
-    expect(JSON.stringify(leafOf(make())?.scheme)).not.toContain('first')
-  })
-
   it.each(['', 'a b', 'é', 'a/b', 'a#b', 'a\n', null, 1, ['a']])(
     'is a TypeError for the schemeName %o',
     (schemeName) => {
@@ -248,16 +240,6 @@ describe.each(Object.entries(kinds))('%s', (name, make) => {
   it.each([null, 1, {}, ['a']])('is a TypeError for the description %o', (description) => {
     expect(() => make({ description })).toThrow(TypeError)
     expect(() => make({ description })).toThrow(`${name}({ description }) must be a string`)
-  })
-})
-
-describe('your own kind', () => {
-  const kind = { challenge: Challenge.make('Own'), ambient: false, extract: fromHeader('x'), authenticate }
-
-  it('has a name and a description in the same way', () => {
-    expect(leafOf(authenticator({ ...kind, schemeName: 'own' }))?.schemeName).toBe('own')
-    expect(leafOf(authenticator(kind))).not.toHaveProperty('schemeName')
-    expect(() => authenticator({ ...kind, schemeName: 'a b' })).toThrow('authenticator({ schemeName }) must consist of')
   })
 })
 

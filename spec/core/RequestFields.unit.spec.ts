@@ -179,8 +179,4 @@ describe('unusual fields', () => {
     Object.assign(request.req.headers, { cookie: ['key=a', 'key=b'] })
     expect(fromCookie('key')(request)).toStrictEqual(O.some(['a', 'b']))
   })
-
-  it.each(['key=\tv', 'key= v'])('a blank after the `=` of a cookie makes it another cookie: %j', (field) => {
-    expect(fromCookie('key')(mockRequest({ fields: [['Cookie', field]] }))).toStrictEqual(O.none)
-  })
 })

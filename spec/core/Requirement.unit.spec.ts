@@ -1,4 +1,4 @@
-/** The constructors of a decision; the monoid is in Requirement.law.spec.ts and also.law.spec.ts. */
+/** The constructors of a decision; the monoid is in also.law.spec.ts. */
 import { either as E } from 'fp-ts'
 import { also, withAuth } from 'koa-with-auth'
 import { fromFunction } from 'koa-with-auth/fp'
@@ -43,14 +43,6 @@ describe('also', () => {
     expect(() => passing(nothing)).toThrow('a requirement: also(...) holds no authenticator')
     expect(() => withAuth(nothing as never)).toThrow('withAuth(also(...)): also(...) holds no authenticator')
     expect(() => concat(also(a), nothing)).toThrow('a requirement: also(...) holds no authenticator')
-  })
-
-  it('a requirement that holds none is a TypeError, and never public', () => {
-    // Safe: the types do not allow this
-    const broken: Requirement.Requirement = { _tag: 'Require', authenticator: undefined as never }
-    const message = 'a requirement without an authenticator would let everybody in'
-    expect(() => passing(broken)).toThrow(message)
-    expect(() => concat(broken, also(a))).toThrow(message)
   })
 })
 

@@ -119,6 +119,9 @@ describe('A-30 httpStatusOf: an HTTP error with a 4xx status, and nothing else',
     row('a success', Object.assign(createError(401), { status: 200, statusCode: 200 }), undefined),
     row('a redirect', Object.assign(createError(401), { status: 302, statusCode: 302 }), undefined),
     row('an unknown 4xx', Object.assign(createError(400), { status: 499, statusCode: 499 }), undefined),
+    row('strings', Object.assign(new Error(), { status: '401', statusCode: '401', expose: true }), undefined),
+    row('an expose that is no boolean', Object.assign(createError(401), { expose: 'yes' }), undefined),
+    row('a status of 399', Object.assign(createError(401), { status: 399, statusCode: 399 }), undefined),
     row('not an error', { status: 401, statusCode: 401, expose: true }, undefined),
     row('text', '401', undefined),
     row('null', null, undefined),
@@ -142,20 +145,6 @@ describe('the headers of an HTTP error of a hook', () => {
     [undefined, undefined],
   ])('of %o, Retry-After is kept if it is a number: %o', (headers, expected) => {
     expect(brought(headers)).toStrictEqual(expected)
-  })
-
-  it.each([
-    { status: '401', statusCode: '401', expose: true },
-    { status: 401, statusCode: 401, expose: 'yes' },
-    { status: 401, statusCode: 402, expose: true },
-    { status: 401, expose: true },
-    { status: 401, statusCode: 401 },
-    { status: 499, statusCode: 499, expose: true },
-    { status: 500, statusCode: 500, expose: false },
-    { status: 399, statusCode: 399, expose: true },
-  ])('with %o, an error is not a 4xx error', (parts) => {
-    expect(httpStatusOf(Object.assign(new Error('parts'), parts))).toBe(undefined)
-    expect(httpStatusOf({ status: 401, statusCode: 401, expose: true })).toBe(undefined)
   })
 
   it('Retry-After is at most the longest time of a timer', () => {
@@ -194,13 +183,6 @@ describe('perFailure', () => {
     )
   })
 
-  it('nests: a perFailure can be the other mapper', () => {
-    const nested = perFailure(mappersOf(['expired']), perFailure(mappersOf(['expired', 'absent'])))
-    expect(nested(AuthError.expired, request)).toStrictEqual(answer('expired'))
-    expect(nested(AuthError.absent, request)).toStrictEqual(answer('absent'))
-    expect(nested(AuthError.invalid, request)).toStrictEqual(defaultErrorMapper(AuthError.invalid, request))
-  })
-
   it('calls each mapper with the failure itself and the request itself', () => {
     const asked: unknown[] = []
     const error = AuthError.insufficient(['read'])
@@ -213,13 +195,6 @@ describe('perFailure', () => {
     void mapper(error, request)
     expect(asked[0]).toBe(error)
     expect(asked[1]).toBe(request)
-  })
-
-  it('without mappers is the other mapper', () => {
-    for (const tag of tags) {
-      const error = { _tag: tag } as AuthError
-      expect(perFailure({})(error, request)).toStrictEqual(defaultErrorMapper(error, request))
-    }
   })
 
   it.each([

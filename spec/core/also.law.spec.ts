@@ -7,7 +7,7 @@ import * as Requirement from '../../src/core/Requirement.js'
 import { observe } from '../support/models/arbitraries.js'
 import { foldLevels, verdictOf, type Level } from '../support/models/evaluator.js'
 import { levels as many, requirementOf, treesOf } from '../support/models/trees.js'
-import { leaf, requestOf, run } from '../support/models/treeRuns.js'
+import { leaf, requestOf } from '../support/models/treeRuns.js'
 import { occurring, runs } from '../support/runs/samples.js'
 import { row } from '../support/models/row.js'
 
@@ -123,20 +123,4 @@ describe('effective', () => {
       ),
     ).toBe(Requirement.open)
   })
-
-  it('of require is the same authenticator', async () => {
-    await run([required], (a) => {
-      expect(Requirement.effective(Requirement.guardedBy(a))).toBe(a)
-      return a
-    })
-  })
-
-  it('also of a list is like also of anyOf', async () => {
-    const listed = await run([leaf('a', { outcome: 'invalid' }), leaf('b')], (a, b) => effectiveOf(also([a, b])))
-    const folded = await run([leaf('a', { outcome: 'invalid' }), leaf('b')], (a, b) => effectiveOf(also(anyOf([a, b]))))
-    expect(listed).toStrictEqual(folded)
-    expect(listed.result).toStrictEqual(E.right({ inherited: undefined, own: 'b' }))
-  })
 })
-
-const effectiveOf = (requirement: Requirement.Requirement) => Requirement.effective(requirement) ?? anyone

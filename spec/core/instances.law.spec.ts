@@ -19,22 +19,6 @@ const same = async (left: Made, right: Made, by: Parameters<typeof observe>[1]):
 }
 
 describe('Alt', () => {
-  it('associativity', async () => {
-    await fc.assert(
-      fc.asyncProperty(shape, shape, shape, request, (a, b, c, by) =>
-        same(
-          (calls) =>
-            Alt.alt(
-              Alt.alt(build(a, calls), () => build(b, calls)),
-              () => build(c, calls),
-            ),
-          (calls) => Alt.alt(build(a, calls), () => Alt.alt(build(b, calls), () => build(c, calls))),
-          by,
-        ),
-      ),
-    )
-  })
-
   it('distributivity: map over alt is alt of maps', async () => {
     await fc.assert(
       fc.asyncProperty(shape, shape, change, request, (a, b, f, by) =>

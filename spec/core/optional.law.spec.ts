@@ -5,42 +5,15 @@
 import { either as E, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
-import { anyOf, optional, type Authenticator } from 'koa-with-auth'
+import { optional } from 'koa-with-auth'
 import { describedAs, firstPresent, lenient, flatMap } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
-import { isMistake, leavesOf, welcomes, type Tree } from '../support/models/evaluator.js'
 import { tree } from '../support/models/trees.js'
-import { apart, essence, leaf, run, withLeaves } from '../support/models/treeRuns.js'
-import { occurring, runs } from '../support/runs/samples.js'
+import { essence, leaf, run } from '../support/models/treeRuns.js'
+import { runs } from '../support/runs/samples.js'
 import { row } from '../support/models/row.js'
 
 describe('optional', () => {
-  it('admits what its authenticator admits, and anonymous callers if that is absent; other failures stay', async () => {
-    await fc.assert(
-      fc.asyncProperty(tree, async (of) => {
-        const plain = await run([of], (a) => a)
-        const perhaps = await run([of], (a) => optional(a))
-        const isAbsent = E.isLeft(plain.result) && plain.result.left._tag === 'absent'
-        expect(perhaps.result).toStrictEqual(isAbsent ? E.right(undefined) : plain.result)
-        expect(perhaps.calls).toStrictEqual(plain.calls)
-      }),
-      { numRuns: runs(300) },
-    )
-  })
-
-  it('lenient also admits if it is malformed, invalid or expired, and not otherwise', async () => {
-    const excused = ['absent', 'malformed', 'invalid', 'expired']
-    await fc.assert(
-      fc.asyncProperty(tree, async (of) => {
-        const plain = await run([of], (a) => a)
-        const perhaps = await run([of], (a) => lenient(a))
-        const isExcused = E.isLeft(plain.result) && excused.includes(plain.result.left._tag)
-        expect(perhaps.result).toStrictEqual(isExcused ? E.right(undefined) : plain.result)
-      }),
-      { numRuns: runs(300) },
-    )
-  })
-
   const both = { optional, lenient }
   it.each([
     ['optional', 'optional', 'optional'],
@@ -63,19 +36,6 @@ const raise = (): never => {
 }
 
 describe('an anonymous principal', () => {
-  it('map of identity is identity, also for an anonymous caller, sync and async', async () => {
-    await fc.assert(
-      fc.asyncProperty(tree, async (of) => {
-        const plain = await run([of], (a) => a)
-        expect(await run([of], (a) => flatMap((x: unknown) => x)(a))).toStrictEqual(plain)
-        expect((await run([of], (a) => flatMap((x: unknown) => Promise.resolve(x))(a))).result).toStrictEqual(
-          plain.result,
-        )
-      }),
-      { numRuns: runs(300) },
-    )
-  })
-
   const absent = leaf('l0', { sent: 'nothing', outcome: 'absent' })
   it.each([
     row('anonymous', () => undefined, E.right(undefined)),
@@ -153,48 +113,6 @@ describe('an anonymous principal', () => {
 })
 
 describe('firstPresent', () => {
-  const trees = fc.array(tree, { minLength: 1, maxLength: 4 }).map((some) => apart(...some))
-  const passable = (of: ReadonlyArray<Tree>) => !isMistake({ node: 'anyOf', members: of })
-  // Safe: the arbitrary makes no empty list
-  const listed = (members: ReadonlyArray<Authenticator<unknown>>) => members as [Authenticator<unknown>]
-
-  it('is like anyOf if the client sent at most one credential, and anonymous callers are not admitted', async () => {
-    const decided = new Set<string>()
-    await fc.assert(
-      fc.asyncProperty(trees, fc.nat(), async (of, choice) => {
-        fc.pre(!of.some(welcomes))
-        const ids = of.flatMap(leavesOf).map(({ id }) => id)
-        const only = ids[choice % ids.length]
-        const sending = of.map((one) =>
-          withLeaves(one, (each) => (each.id === only ? each : { ...each, sent: 'nothing', outcome: 'absent' })),
-        )
-        const [first, any] = [
-          await run(sending, (...members) => firstPresent(listed(members))),
-          await run(sending, (...members) => anyOf(listed(members))),
-        ]
-        decided.add(E.isRight(any.result) ? 'pass' : any.result.left._tag)
-        expect(first.calls).toStrictEqual(any.calls)
-        if (E.isRight(any.result)) expect(first.result).toStrictEqual(any.result)
-        else expect(first.result).toMatchObject(E.left({ _tag: any.result.left._tag }))
-      }),
-      { numRuns: runs(500) },
-    )
-    expect(decided.size).toBeGreaterThan(occurring(6))
-  })
-
-  it('admits no request that anyOf refuses, and calls no hook that anyOf would not', async () => {
-    await fc.assert(
-      fc.asyncProperty(trees, async (of) => {
-        fc.pre(passable(of))
-        const first = await run(of, (...members) => firstPresent(listed(members)))
-        const any = await run(of, (...members) => anyOf(listed(members)))
-        if (E.isRight(first.result)) expect(any.result).toStrictEqual(first.result)
-        expect(any.calls.slice(0, first.calls.length)).toStrictEqual(first.calls)
-      }),
-      { numRuns: runs(300) },
-    )
-  })
-
   it('a bad credential is never hidden by a valid one of a later member', async () => {
     for (const outcome of ['malformed', 'invalid', 'expired', 'insufficient'] as const) {
       const { result, calls } = await run([leaf('bad', { outcome }), leaf('good')], (a, b) => firstPresent([a, b]))

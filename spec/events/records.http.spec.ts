@@ -1,5 +1,4 @@
 /** Decisions as records: each guarded request has one, which agrees with its response and contains no credential. */
-import { channel } from 'node:diagnostics_channel'
 import { Readable } from 'node:stream'
 import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
@@ -372,16 +371,5 @@ describe('the subject of a record', () => {
     [{ events: { subject: () => '', actor: 'sam' } }, /authSettings\({ events: { actor } }\) must be a function/],
   ])('is a TypeError for the setting %j', (options, expected) => {
     expect(() => authSettings(options as never)).toThrow(expected)
-  })
-})
-
-describe('listeners', () => {
-  it('can subscribe to the channel by its name', async () => {
-    const heard: unknown[] = []
-    const listener = (record: unknown) => heard.push(record)
-    channel('koa-with-auth:decision').subscribe(listener)
-    const { record } = await recordOf('GET /bearer/1')
-    channel('koa-with-auth:decision').unsubscribe(listener)
-    expect(heard).toStrictEqual([record])
   })
 })

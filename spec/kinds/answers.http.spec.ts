@@ -4,20 +4,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { either as E, option as O, task as T, taskEither as TE, type readerTaskEither as RTE } from 'fp-ts'
-import { pipe } from 'fp-ts/lib/function.js'
 import createError from 'http-errors'
 import type { Request } from 'koa'
-import {
-  apiKeyHeader,
-  AuthError,
-  authorize,
-  authSettings,
-  Challenge,
-  httpBearer,
-  onError,
-  withAuth,
-} from 'koa-with-auth'
-import { describedAs, flatMap, recoverUnavailable } from 'koa-with-auth/fp'
+import { apiKeyHeader, AuthError, authSettings, Challenge, httpBearer, onError, withAuth } from 'koa-with-auth'
+import { describedAs } from 'koa-with-auth/fp'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { bearer, challenge, expectCrashed, expectPassed, operation } from '../support/models/behavior.js'
 import * as Behavior from '../support/models/behavior.js'
@@ -166,21 +156,6 @@ describe.each(kinds)('5.7.2 A-30 R05 %s', (...kind) => {
     ['a class', () => class {}],
     ['an asynchronous generator', () => (async function* () {})()],
   ])('A-31 %s is a 500, and no request passes', async (_what, answer) => expectCrash(await send(served, kind, answer)))
-})
-
-describe('a promise with another `then`, given to combinators', () => {
-  const of = (hook: () => unknown) => httpBearer<unknown>({ authenticate: hook })
-  it.each(replaced)('no request passes if it %s', async (_what, promise) => {
-    for (const auth of [
-      pipe(of(() => 'anna'), flatMap(promise)), // prettier-ignore
-      pipe(of(() => 'anna'), authorize<unknown>(promise as () => never)), // prettier-ignore
-      pipe(of(() => E.left(AuthError.unavailable())), recoverUnavailable(promise)), // prettier-ignore
-    ]) {
-      const { ask } = await operation(withAuth(auth), (app) => void app.use(authSettings({ timeout: 60 })))
-      const { status, seen } = await ask('/x', bearer('t'))
-      expect([status >= 400, seen]).toEqual([true, []])
-    }
-  })
 })
 
 describe('a failure of a hook that is not well-formed', () => {

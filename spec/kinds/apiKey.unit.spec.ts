@@ -31,10 +31,6 @@ describe.each(Object.entries(places))('apiKey in a %s', (place, { kind, ambient 
     })
   })
 
-  it('2.2 its name is `key` by default', () => {
-    expect(kind({ authenticate: () => true }).description).toMatchObject({ scheme: { name: 'key' } })
-  })
-
   it('5.2.2 calls the hook with the whole request, and its result is the principal (5.1.1)', () => {
     const sketch = { query: query('k1'), header: header('k1'), cookie: cookie('k1') }[place as Place]
     const request = mockRequest(sketch)

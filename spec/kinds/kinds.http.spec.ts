@@ -55,11 +55,6 @@ describe('2.1 the kinds', () => {
     expectDenied(await ask(), 401, [challenge.custom])
   })
 
-  test('2.1 a plain function gets only the request, so its own defaults apply', async () => {
-    const { ask } = await operation(withAuth((_request, everybody = false) => everybody && 'everybody'))
-    expectDenied(await ask(), 401, [challenge.custom])
-  })
-
   const sessionKinds = [
     { kind: 'SessionAuth', authenticator: sessionAuth(), user: { username: 'anna' } },
     { kind: 'SessionAuthSuperUser', authenticator: sessionAuthSuperUser(), user: { username: 'a', isSuperuser: true } },

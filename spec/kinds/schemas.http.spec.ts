@@ -116,19 +116,6 @@ describe('a schema of credentials that', () => {
       expect([answer.status, answer.seen, hook.mock.calls]).toEqual([503, [], []])
     },
   )
-
-  it('is a type of arktype, which is a function, types the hook', async () => {
-    const made = authenticator({
-      challenge: Challenge.make('Team'),
-      ambient: false,
-      extract: split,
-      credentials: type({ team: lower, secret: 'string' }),
-      // it compiles only if the two are strings
-      authenticate: (_request, { team, secret }) => secret.startsWith('s3') && { team: team.toUpperCase() },
-    })
-    const { ask } = await operation(withAuth(made))
-    expectPassed(await ask('/x', sent('red:s3cret')), { team: 'RED' })
-  })
 })
 
 describe('a credential that is one string', () => {
@@ -180,21 +167,6 @@ describe('an async schema inside', () => {
     const throwing = kind(standard(async () => Promise.reject(new Error(hidden)))).made
     const broken = await operation(withAuth(pipe(throwing, throttled({ limiter, keys }))))
     expectCrashed(await broken.ask('/x', sent('red:s3cret')))
-  })
-
-  it('a list: another kind gets its turn', async () => {
-    const { made } = kind(slow)
-    const key = authenticator({
-      challenge: Challenge.make('Key'),
-      ambient: false,
-      extract: fromHeader('X-Key'),
-      credentials: z.string().length(2),
-      authenticate: (_request, key) => key === 'k1' && { key },
-    })
-    const { ask } = await operation(withAuth([made, key]))
-    expectPassed(await ask('/x', { headers: { 'X-Caller': 'RED:x', 'X-Key': 'k1' } }), { key: 'k1' })
-    expectPassed(await ask('/x', sent('red:s3cret')), { team: 'red' })
-    expect((await ask('/x', { headers: { 'X-Caller': 'RED:x', 'X-Key': 'k12' } })).status).toBe(401)
   })
 })
 

@@ -73,7 +73,6 @@ const usersOf = (file: string, name: string) => [
 // What a spec alone imports, and why it is not tested through the face of its module
 const forSpecs = {
   'audit/paths.ts: behind': 'a step of the automaton, compared with the RegExp of the router for any path',
-  'kinds/plainSession.ts: weaknessesOf': 'a table of sentences, of which an application prints each once',
   'signatures/directory.ts: isPublicAddress': 'a table of networks, none of which may be asked in a test',
   'signatures/webBotAuth.ts: webBotAuthOver':
     'the same with other fetched directories, because those of agents are on the Internet',

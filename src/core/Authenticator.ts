@@ -8,7 +8,7 @@
  * - `evaluate`: makes the same decision, sync while nothing in it is async. The guard calls it.
  *
  * It reads the request and never writes the response. It never throws, and its promise never rejects. Laws
- * (spec/core/Authenticator.law.spec.ts): `alt` is associative; the first that passes wins, and no later one is called; none is
+ * (spec/core): `alt` is associative; the first that passes wins, and no later one is called; none is
  * tried after `throttled`, `unavailable` and `raised`; `map` keeps identity and composition; calling and evaluating agree.
  */
 import * as E from 'fp-ts/lib/Either.js'

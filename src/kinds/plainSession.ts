@@ -40,7 +40,7 @@ export const hasData = (session: object): boolean =>
   Object.keys(session).some((name) => dataField(session, name) !== undefined)
 
 /** One sentence for each weakness of a koa-session that was set up by hand, with its fix (D-S3, D-S7, D-S12). */
-export const weaknessesOf = (
+const weaknessesOf = (
   { store, ContextStore, signed, httpOnly, sameSite, secure, maxAge, valid }: Readonly<Record<string, unknown>>,
   isProduction: boolean,
 ): ReadonlyArray<string> => {
