@@ -241,23 +241,11 @@ describe('what cannot work is a TypeError', () => {
   const verify = () => true
   it.each([
     ['no function', undefined, { maxAge: 1 }, /^cached\(verify, options\) must be a function/],
-    ['no window', verify, {}, /maxAge/],
     ['a window of 0', verify, { maxAge: 0 }, /maxAge/],
     ['a size of 0', verify, { maxAge: 1, size: 0 }, /size/],
-    ['another option', verify, { maxAge: 1, ttl: 1 }, /no option "ttl"/],
   ])('%s', (_what, hook, options, message) => {
     // Safe: the types refuse them
     expect(() => cached(hook as never, options as never)).toThrow(message)
     expect(() => cached(hook as never, options as never)).toThrow(TypeError)
-  })
-
-  it('cached itself in the place of a hook', () => {
-    // Safe: the types refuse it
-    expect(() => httpBearer({ authenticate: cached as never })).toThrow(/is cached itself; call it/)
-  })
-
-  it('and the failure of a hook is its own', async () => {
-    const hook = cached((_request, _key: string) => E.left(AuthError.expired), { maxAge: 1 })
-    expect(await hook(mockRequest(), 'k')).toStrictEqual(E.left(AuthError.expired))
   })
 })

@@ -4,34 +4,19 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { connect, createServer as createHttp2, type ClientHttp2Stream } from 'node:http2'
 import { get } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { PassThrough } from 'node:stream'
 import Router from '@koa/router'
 import Koa from 'koa'
-import {
-  apiKeyHeader,
-  AuthEndedError,
-  clientCertificate,
-  authSignal,
-  untilEnd,
-  withAuth,
-  type AuthenticatorLike,
-} from 'koa-with-auth'
+import { apiKeyHeader, clientCertificate, authSignal, withAuth } from 'koa-with-auth'
 import { httpIntrospection, httpJwt } from 'koa-with-auth/jwt'
 import { apiKeys } from 'koa-with-auth/keys'
 import { memoryStore } from 'koa-with-auth/stores'
 import { testIssuer } from 'koa-with-auth/testing'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { certificates, listenByTls } from '../support/servers/certificates.js'
 import { listen, listening } from '../support/servers/server.js'
-
-afterEach(() => void vi.useRealTimers())
-
-const causeOf = (signal: AbortSignal): unknown =>
-  signal.reason instanceof AuthEndedError ? signal.reason.cause : signal.aborted
-
-const clock = (): void => void vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
+import { causeOf, eventsSite, stopped } from '../support/sites/eventsSite.js'
 
 const appOf = (router: Router): Koa => {
   const app = new Koa()
@@ -40,48 +25,17 @@ const appOf = (router: Router): Koa => {
   return app
 }
 
-/** An application whose requests stay open, and their signals. */
-const site = (auth: AuthenticatorLike) => {
-  const signals: AbortSignal[] = []
-  const router = new Router().get('/events', withAuth(auth), (ctx) => {
-    const source = new PassThrough()
-    source.write('data: hello\n\n')
-    ctx.type = 'text/event-stream'
-    ctx.body = untilEnd(ctx, source)
-    signals.push(authSignal(ctx))
-  })
-  return { app: appOf(router), signals }
-}
-
-const opened = async (app: Koa, headers: Record<string, string>) => {
-  const { url, close } = await listen(app)
-  const stop = new AbortController()
-  onTestFinished(async () => {
-    stop.abort()
-    await close()
-  })
-  return async (path = '/events') => {
-    const response = await fetch(url + path, { headers, signal: stop.signal })
-    const reader = response.body!.getReader()
-    const read = async () => {
-      const { value, done } = await reader.read()
-      return done ? 'end' : Buffer.from(value).toString()
-    }
-    return { status: response.status, read }
-  }
-}
-
 describe('a token', () => {
   it('of httpJwt ends at its exp', async () => {
     const issuer = await testIssuer()
     onTestFinished(issuer.stop)
-    const { app, signals } = site(httpJwt({ issuer: issuer.issuer, audience: 'api' }))
+    const { open, signals } = eventsSite(httpJwt({ issuer: issuer.issuer, audience: 'api' }))
     const exp = Math.floor(Date.now() / 1000) + 60
     const token = issuer.token({ aud: 'api', sub: 'anna', exp })
-    const open = await opened(app, { Authorization: `Bearer ${token}` })
-    expect((await open()).status).toBe(200)
-    clock()
-    const stream = await open()
+    const headers = { Authorization: `Bearer ${token}` }
+    expect((await open(headers)).status).toBe(200)
+    stopped()
+    const stream = await open(headers)
     expect(await stream.read()).toBe('data: hello\n\n')
     vi.advanceTimersByTime(exp * 1000 - Date.now() - 1)
     expect(causeOf(signals[1]!)).toBe(false)
@@ -96,21 +50,19 @@ describe('a token', () => {
     })
     const endpoint = `http://127.0.0.1:${await listening(server)}/`
     const client = { id: 'api', secret: 's3cret' }
-    return site(httpIntrospection({ endpoint, client, audience: 'api', ...(cache === false && { cache }) }))
+    return eventsSite(httpIntrospection({ endpoint, client, audience: 'api', ...(cache === false && { cache }) }))
   }
   const claims = { active: true, aud: 'api', sub: 'anna' }
 
   it('of httpIntrospection ends when another request learns that it is not active, and no other token does', async () => {
     let isActive = true
-    const { app, signals } = await introspected(() => (isActive ? claims : { active: false }), false)
-    const [stream, other] = [
-      await (await opened(app, { Authorization: 'Bearer opaque' }))(),
-      await (await opened(app, { Authorization: 'Bearer other' }))(),
-    ]
+    const { open, signals } = await introspected(() => (isActive ? claims : { active: false }), false)
+    const stream = await open({ Authorization: 'Bearer opaque' })
+    const other = await open({ Authorization: 'Bearer other' })
     await stream.read()
     await other.read()
     isActive = false
-    const again = await (await opened(app, { Authorization: 'Bearer opaque' }))()
+    const again = await open({ Authorization: 'Bearer opaque' })
     expect([again.status, ...signals.map(causeOf)]).toStrictEqual([401, 'revoked', false])
     expect(await stream.read()).toBe('end')
   })
@@ -139,9 +91,9 @@ describe('a token', () => {
 
 it('a client certificate ends at its notAfter, years away', async () => {
   const { authority, client } = certificates()
-  const { app, signals } = site(clientCertificate({ authorities: [authority.cert], from: 'socket' }))
+  const { app, signals } = eventsSite(clientCertificate({ authorities: [authority.cert], from: 'socket' }))
   const { url } = await listenByTls(app)
-  clock()
+  stopped()
   const { key, cert, x509 } = client
   const asking = get(`${url}/events`, { key, cert, ca: authority.cert, agent: false })
   onTestFinished(() => void asking.destroy())
@@ -165,7 +117,7 @@ describe('an API key that is revoked', () => {
   it('ends an event stream over HTTP/2, and not the connection', async () => {
     const { keys, id, key, auth } = await keySite()
     const other = await keys.issue({ owner: 'bert' })
-    const { app } = site(auth)
+    const { app } = eventsSite(auth)
     const handle = app.callback()
     const server = createHttp2((req, res) => void handle(req as never, res as never)).listen(0, '127.0.0.1')
     await once(server, 'listening')

@@ -24,49 +24,11 @@ import {
 import { map, recoverUnavailable } from 'koa-with-auth/fp'
 import { apiKeys } from 'koa-with-auth/keys'
 import { memoryStore } from 'koa-with-auth/stores'
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { collected } from '../support/runs/heap.js'
 import { ownEnds } from '../support/runs/ownEnds.js'
 import { ask, listen } from '../support/servers/server.js'
-
-afterEach(() => void vi.useRealTimers())
-
-/** An application that shows the signals of its requests. */
-const site = async (auth: AuthenticatorLike | null) => {
-  const signals: AbortSignal[] = []
-  const app = new Koa()
-  const router = new Router()
-  const guard = auth === null ? withAuth(null) : withAuth(auth)
-  router.get('/events', guard, (ctx) => {
-    signals.push(authSignal(ctx), authSignal(ctx))
-    const stream = new PassThrough()
-    stream.write('data: hello\n\n')
-    ctx.type = 'text/event-stream'
-    ctx.body = untilEnd(ctx, stream)
-  })
-  app.use(router.routes())
-  const server = await listen(app)
-  const open = async (headers: Record<string, string> = {}) => {
-    const stop = new AbortController()
-    onTestFinished(() => stop.abort())
-    const response = await fetch(`${server.url}/events`, { headers, signal: stop.signal })
-    const body = response.body === null ? undefined : response.body.getReader()
-    const read = async () => {
-      const { value, done } = (await body?.read()) ?? { value: undefined, done: true }
-      return done ? 'end' : Buffer.from(value ?? []).toString()
-    }
-    return { status: response.status, read, stop: () => stop.abort(), signal: signals.at(-1)! }
-  }
-  return { open, signals }
-}
-
-const causeOf = (signal: AbortSignal): unknown =>
-  signal.reason instanceof AuthEndedError ? signal.reason.cause : signal.aborted
-
-const clock = () => {
-  vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
-  return Date.now()
-}
+import { causeOf, eventsSite, stopped } from '../support/sites/eventsSite.js'
 
 const bearer = (expiresAt: unknown) =>
   httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna', expiresAt } })
@@ -75,11 +37,10 @@ const sent = { Authorization: 'Bearer supersecret' }
 
 describe('the time of a principal', () => {
   it('ends the stream, cleanly, with the cause expired, and everything is released', async () => {
-    const now = clock()
-    const { open, signals } = await site(bearer(new Date(now + 60_000)))
+    const now = stopped()
+    const { open } = eventsSite(bearer(new Date(now + 60_000)))
     const stream = await open(sent)
     expect(await stream.read()).toBe('data: hello\n\n')
-    expect(signals[0]).toBe(signals[1])
     vi.advanceTimersByTime(59_999)
     expect(stream.signal.aborted).toBe(false)
     vi.advanceTimersByTime(1)
@@ -87,7 +48,7 @@ describe('the time of a principal', () => {
     expect(await stream.read()).toBe('end')
   })
   it('that is over gives an aborted signal, and an empty body', async () => {
-    const { open } = await site(bearer(Date.now() - 1))
+    const { open } = eventsSite(bearer(Date.now() - 1))
     const stream = await open(sent)
     expect([stream.status, causeOf(stream.signal), await stream.read()]).toEqual([200, 'expired', 'end'])
   })
@@ -100,7 +61,7 @@ describe('what has no end', () => {
     ['an anonymous caller', optional(bearer(1)), {}],
     ['another member', anyOf([apiKeyHeader({ authenticate: () => ({ expiresAt: 1 }) }), bearer(undefined)]), sent],
   ])('%s: the signal is never aborted', async (_what, auth, headers) => {
-    const { open } = await site(auth)
+    const { open } = eventsSite(auth)
     const stream = await open(headers)
     expect([stream.status, stream.signal.aborted, await stream.read()]).toEqual([200, false, 'data: hello\n\n'])
   })
@@ -139,8 +100,8 @@ describe('combinators keep the end', () => {
     ['allOf', () => allOf([at(), bearer(Date.now() + 90_000)])],
     ['anyOf', () => anyOf({ key: apiKeyHeader({ authenticate: () => false }), user: at() })],
   ])('%s', async (_name, make) => {
-    clock()
-    const { open } = await site(make())
+    stopped()
+    const { open } = eventsSite(make())
     const streams = [await open(sent), await open(sent)]
     vi.advanceTimersByTime(59_999)
     expect(streams.map(({ signal }) => signal.aborted)).toEqual([false, false])
@@ -154,7 +115,7 @@ describe('an API key', () => {
     const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
     const down = httpBearer({ authenticate: (): unknown => AuthError.unavailable() })
     const partner = apiKeyHeader({ paramName: 'X-Key', authenticate: keys.authenticate })
-    const { open } = await site(
+    const { open } = eventsSite(
       allOf([
         pipe(
           down,
@@ -204,7 +165,7 @@ describe('untilEnd', () => {
     expect((await response.text()).length).toBe(1_000_000)
   })
   it('cuts a download with a length off, so that no client takes it for the whole', async () => {
-    clock()
+    stopped()
     const url = await serve((ctx) => {
       const source = new PassThrough()
       source.write('half')

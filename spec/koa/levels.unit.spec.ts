@@ -141,17 +141,6 @@ describe('the copy of a level', () => {
     expect(() => Object.assign(copy, { stack: [] })).toThrow(TypeError)
     expect(() => Object.assign(copy.stack, { push: () => 0 })).toThrow(TypeError)
   })
-
-  test('of a copy has only its own level, and the other two keep theirs', () => {
-    const one = atLevel(a)(new Router().get('/x', handle))
-    const two = atLevel(b)(one)
-    one.get('/one', handle)
-    two.get('/two', handle)
-    expect([names(one), names(two)]).toEqual([
-      ['a handle', 'a handle'],
-      ['b handle', 'b handle'],
-    ])
-  })
 })
 
 test('levels are named from the outermost that counts to the innermost; a router without a name by its prefix', () => {

@@ -2,7 +2,7 @@
 import { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import Koa, { type Response } from 'koa'
-import { describe, expect, it, test, afterAll, beforeAll, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, test, onTestFinished, vi } from 'vitest'
 import Router from '@koa/router'
 import { either as E } from 'fp-ts'
 import {
@@ -24,7 +24,7 @@ import { firstPresent } from 'koa-with-auth/fp'
 import { restore, take } from '../../src/koa/respond.js'
 import { bearer, expectCrashed, operation, running } from '../support/models/behavior.js'
 import { explained } from '../support/models/explained.js'
-import { guardedApp, sendCounted, type GuardedApp } from '../support/sites/guardedApp.js'
+import { guardedApp, sendCounted } from '../support/sites/guardedApp.js'
 import { listen } from '../support/servers/server.js'
 
 // A-39 a response is restored, whatever was done to it since the snapshot.
@@ -360,143 +360,98 @@ it('the response of an operation has these fields, and no others', async () => {
 describe('explanations', () => {
   const token = 's3cr3t-token-of-anna'
   const bearer = httpBearer({
-    authenticate: (_request, sent) => (sent === 'down' ? outage() : E.left(AuthError.expired)),
+    authenticate: (_request, sent) => E.left(sent === 'down' ? AuthError.unavailable() : AuthError.expired),
   })
-  const outage = (): E.Either<AuthError, string> => E.left(AuthError.unavailable())
   const key = apiKeyHeader({
     paramName: 'X-Key',
     realm: 'own',
     authenticate: (_request, sent) => sent === 'k1' && 'cron',
   })
   const query = apiKeyQuery({ authenticate: () => false })
-
   const routes = {
     '/any': anyOf([bearer, key]),
     '/all': allOf([key, bearer, query]),
     '/first': firstPresent([query, bearer, key]),
     '/after': anyOf([query, bearer]),
   }
-
-  interface Running {
-    readonly guarded: GuardedApp
-    readonly port: number
-    readonly close: () => Promise<void>
-  }
-  const start = async (settings: AuthSettings): Promise<Running> => {
+  const asking = async (settings: AuthSettings, path: string, lines: ReadonlyArray<string> = []) => {
     const guarded = guardedApp(routes, { above: () => [authSettings({ realm: 'pets', ...settings })] })
-    const { port, close } = await listen(guarded.app)
-    return { guarded, port, close }
-  }
-  let running: Record<'explaining' | 'silent' | 'byOmission' | 'own', Running>
-  beforeAll(async () => {
-    running = {
-      explaining: await start({ explain: true }),
-      silent: await start({ explain: false }),
-      byOmission: await start({}),
-      own: await start({ explain: true, errorMapper: (error, request) => defaultErrorMapper(error, request) }),
-    }
-  })
-  afterAll(() => Promise.all(Object.values(running).map(({ close }) => close())))
-
-  const triedBy = async (name: keyof typeof running, path: string, lines: ReadonlyArray<string> = []) => {
-    const { guarded, port } = running[name]
+    const { port } = await listen(guarded.app)
     const answer = await sendCounted(guarded, port, `GET ${path}`, lines)
     expect(answer.ran).toBe(0)
     return { ...answer, json: JSON.parse(answer.body) as Record<string, unknown> }
   }
+  const sent = [`Authorization: Bearer ${token}`]
 
-  const noKey = {
-    challenge: 'ApiKey realm="own", in="header", name="X-Key"',
+  const ofKey = 'ApiKey realm="own", in="header", name="X-Key"'
+  const ofQuery = 'ApiKey realm="pets", in="query", name="key"'
+  const none = (challenge: string) => ({
+    challenge,
     failure: 'absent',
     reason: 'no credential of this kind was sent',
-  }
+  })
+  const skipped = (challenge: string) => ({ challenge, failure: 'not asked', reason: 'another one had decided' })
   const expired = {
     challenge: 'Bearer realm="pets", error="invalid_token"',
     failure: 'expired',
     reason: 'the credential is no longer good',
     why: 'expired',
   }
-  const skipped = (challenge: string) => ({ challenge, failure: 'not asked', reason: 'another one had decided' })
+  const down = {
+    challenge: 'Bearer realm="pets"',
+    failure: 'unavailable',
+    reason: 'it cannot be decided now, or was not in time',
+  }
 
-  describe('explain', () => {
-    it('lists every alternative, with its scheme and why it failed, beside the problem itself', async () => {
-      const { status, json } = await triedBy('explaining', '/any', [`Authorization: Bearer ${token}`])
-      expect(status).toBe(401)
-      expect(json).toStrictEqual({
-        type: 'about:blank',
-        title: 'Unauthorized',
-        status: 401,
-        detail: 'Unauthorized',
-        tried: [expired, noKey],
-      })
-    })
-
-    it('lists the members of a group that were not tried, because an earlier one decided', async () => {
-      const { json } = await triedBy('explaining', '/all', ['X-Key: k1', `Authorization: Bearer ${token}`])
-      expect(json['tried']).toStrictEqual([expired, skipped('ApiKey realm="pets", in="query", name="key"')])
-      const first = await triedBy('explaining', '/first', [`Authorization: Bearer ${token}`])
-      expect(first.json['tried']).toStrictEqual([
-        { ...noKey, challenge: 'ApiKey realm="pets", in="query", name="key"' },
-        expired,
-        skipped('ApiKey realm="own", in="header", name="X-Key"'),
-      ])
-    })
-
-    it.each(['/after', '/first'])('lists what was tried before an outage, at %s', async (path) => {
-      const { status, json } = await triedBy('explaining', path, ['Authorization: Bearer down'])
-      const down = {
-        challenge: 'Bearer realm="pets"',
-        failure: 'unavailable',
-        reason: 'it cannot be decided now, or was not in time',
-      }
-      expect(status).toBe(503)
-      const before = { ...noKey, challenge: 'ApiKey realm="pets", in="query", name="key"' }
-      expect(json['tried']).toStrictEqual([before, down])
-    })
-
-    it('A-37 never contains what was sent', async () => {
-      for (const path of Object.keys(routes)) {
-        for (const line of [`Authorization: Bearer ${token}`, `X-Key: ${token}`]) {
-          const answer = await triedBy('explaining', `${path}?key=${token}`, [line, `Cookie: key=${token}`])
-          expect(answer.body + JSON.stringify(answer.headers)).not.toContain(token)
-        }
-      }
-    })
-
-    it('changes only the body: the status and the header lines stay the same', async () => {
-      const lines = [`Authorization: Bearer ${token}`]
-      const [loud, quiet] = [await triedBy('explaining', '/any', lines), await triedBy('silent', '/any', lines)]
-      const fields = ({ headers }: typeof loud) =>
-        headers.filter(([name]) => !['date', 'content-length'].includes(name))
-      expect(loud.status).toBe(quiet.status)
-      expect(fields(loud)).toStrictEqual(fields(quiet))
-    })
-
-    it.each(['silent', 'byOmission', 'own'] as const)(
-      'adds nothing if it is off, not set, or if another mapper is used: %s',
-      async (name) => {
-        const { json } = await triedBy(name, '/any', [`Authorization: Bearer ${token}`])
-        expect(json).not.toHaveProperty('tried')
-        expect(json['detail']).toBe('Unauthorized')
-      },
-    )
+  it.each<[what: string, path: string, lines: ReadonlyArray<string>, status: number, tried: unknown]>([
+    ['every alternative, and why it failed', '/any', sent, 401, [expired, none(ofKey)]],
+    ['the members of a group that were not tried', '/all', ['X-Key: k1', ...sent], 401, [expired, skipped(ofQuery)]],
+    ['those that were not the first to be present', '/first', sent, 401, [none(ofQuery), expired, skipped(ofKey)]],
+    ['what was tried before an outage', '/after', ['Authorization: Bearer down'], 503, [none(ofQuery), down]],
+    ['the same of the first that is present', '/first', ['Authorization: Bearer down'], 503, [none(ofQuery), down]],
+  ])('list %s, beside the problem itself', async (_what, path, lines, status, tried) => {
+    const { json } = await asking({ explain: true }, path, lines)
+    const title = status === 401 ? 'Unauthorized' : 'Service Unavailable'
+    expect(json).toStrictEqual({ type: 'about:blank', title, status, detail: title, tried })
   })
 
-  describe('each failure has its own text', () => {
-    it.each([
-      [AuthError.absent, 'no credential of this kind was sent'],
-      [AuthError.malformed, 'the credential cannot be read'],
-      [AuthError.invalid, 'the credential was refused', 'hook'],
-      [AuthError.expired, 'the credential is no longer good', 'expired'],
-      [AuthError.forged, 'another site made the browser send it (Sec-Fetch-Site, Origin)', 'origin'],
-      [AuthError.insufficient(), 'authenticated, but not allowed'],
-      [AuthError.throttled(), 'too many guesses were made, so the credential was not looked at'],
-      [AuthError.unavailable(), 'it cannot be decided now, or was not in time'],
-      [AuthError.raised(new Error(token)), 'the hook threw'],
-    ])('$_tag', (error: AuthError, reason: string, why?: string) => {
-      const branch = { failure: error._tag, reason, ...(why !== undefined && { why }) }
-      expect(explained(error)['tried']).toStrictEqual([branch])
-    })
+  it('A-37 never contain what was sent', async () => {
+    for (const path of Object.keys(routes)) {
+      for (const line of [...sent, `X-Key: ${token}`]) {
+        const answer = await asking({ explain: true }, `${path}?key=${token}`, [line, `Cookie: key=${token}`])
+        expect(answer.body + JSON.stringify(answer.headers)).not.toContain(token)
+      }
+    }
+  })
+
+  it('change only the body: the status and the header lines stay the same', async () => {
+    const [loud, quiet] = [
+      await asking({ explain: true }, '/any', sent),
+      await asking({ explain: false }, '/any', sent),
+    ]
+    const fields = ({ headers }: typeof loud) => headers.filter(([name]) => !['date', 'content-length'].includes(name))
+    expect([loud.status, fields(loud)]).toStrictEqual([quiet.status, fields(quiet)])
+    expect(quiet.json).not.toHaveProperty('tried')
+  })
+
+  it('are not added to what another mapper answers', async () => {
+    const errorMapper: ErrorMapper = (error, request) => defaultErrorMapper(error, request)
+    expect((await asking({ explain: true, errorMapper }, '/any', sent)).json).not.toHaveProperty('tried')
+  })
+
+  it.each([
+    [AuthError.absent, 'no credential of this kind was sent'],
+    [AuthError.malformed, 'the credential cannot be read'],
+    [AuthError.invalid, 'the credential was refused', 'hook'],
+    [AuthError.expired, 'the credential is no longer good', 'expired'],
+    [AuthError.forged, 'another site made the browser send it (Sec-Fetch-Site, Origin)', 'origin'],
+    [AuthError.insufficient(), 'authenticated, but not allowed'],
+    [AuthError.throttled(), 'too many guesses were made, so the credential was not looked at'],
+    [AuthError.unavailable(), 'it cannot be decided now, or was not in time'],
+    [AuthError.raised(new Error(token)), 'the hook threw'],
+  ])('have a text for each failure: $_tag', (error: AuthError, reason: string, why?: string) => {
+    const branch = { failure: error._tag, reason, ...(why !== undefined && { why }) }
+    expect(explained(error)['tried']).toStrictEqual([branch])
   })
 })
 

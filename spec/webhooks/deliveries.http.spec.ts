@@ -1,19 +1,18 @@
 /** With `spent`, a delivery is handled once: it is a 409 while its handler runs, and a 200 after a 2xx. After any other answer it may come again. H-06. */
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { connect } from 'node:net'
-import Router from '@koa/router'
 import Koa from 'koa'
-import { allOf, authSettings, httpBearer, withAuth } from 'koa-with-auth'
+import { allOf, anyOf, httpBearer } from 'koa-with-auth'
 import { memoryStore, oneTimeIds, type Store } from 'koa-with-auth/stores'
 import { github, standardWebhooks, webhook } from 'koa-with-auth/webhooks'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { stoppedClock } from '../support/runs/clock.js'
-import { listen } from '../support/servers/server.js'
 import { githubSignature, SECRET, webhookSite } from '../support/sites/webhookSite.js'
 
 let hangUp = (): Promise<void> => Promise.resolve()
 
+const bearer = httpBearer({ authenticate: (_request, token) => token === 't' && { user: 'anna' } })
 const spent = (store: Store = memoryStore()) => oneTimeIds(store)
 
 describe('a delivery', () => {
@@ -56,25 +55,12 @@ describe('a delivery', () => {
   })
 
   it('is a 409 while its handler runs', async () => {
-    const gate: { open?: () => void } = {}
-    const entered = new Promise<void>((enter) => {
-      gate.open = enter
-    })
-    let leave = (): void => {}
-    const left = new Promise<void>((resolve) => {
-      leave = resolve
-    })
-    const site = await webhookSite({
-      hook: { spent: spent() },
-      handler: async () => {
-        gate.open?.()
-        await left
-      },
-    })
+    const events = new EventEmitter()
+    const site = await webhookSite({ hook: { spent: spent() }, handler: () => once(events, 'leave') })
     const first = site.send('a')
-    await entered
+    await expect.poll(() => site.handled.length).toBe(1)
     expect((await site.send('a')).status).toBe(409)
-    leave()
+    events.emit('leave')
     expect((await first).status).toBe(204)
     expect((await site.send('a')).status).toBe(200)
     expect(site.handled).toHaveLength(1)
@@ -95,35 +81,21 @@ describe('a delivery', () => {
     expect(site.handled).toHaveLength(6)
   })
 
-  it('may come again if middleware above made a failure of its answer', async () => {
-    let isDown = true
+  it('may come again if middleware above made a failure of its answer, and counts if it made a 2xx of a failure', async () => {
+    let [answered, sent] = [204, 500]
     const site = await webhookSite({
       hook: { spent: spent() },
+      handler: (ctx) => void (ctx.status = answered),
       above: [
         async (ctx, next) => {
           await next()
-          if (isDown) ctx.status = 500
+          if (ctx.status === answered) ctx.status = sent
         },
       ],
     })
     expect((await site.send('a')).status).toBe(500)
-    isDown = false
+    ;[answered, sent] = [503, 204]
     await expect.poll(async () => (await site.send('a')).status).toBe(204)
-    expect((await site.send('a')).status).toBe(200)
-  })
-
-  it('counts if middleware above answers a failure with a 2xx after all', async () => {
-    const site = await webhookSite({
-      hook: { spent: spent() },
-      handler: (ctx) => void (ctx.status = 503),
-      above: [
-        async (ctx, next) => {
-          await next()
-          if (ctx.status === 503) ctx.status = 204
-        },
-      ],
-    })
-    expect((await site.send('a')).status).toBe(204)
     await expect.poll(async () => (await site.send('a')).status).toBe(200)
     const before = site.handled.length
     expect((await site.send('a')).status).toBe(200)
@@ -180,34 +152,17 @@ describe('a delivery', () => {
   })
 
   it('is not taken by a request that another member refuses', async () => {
-    const hook = webhook({ scheme: github, secrets: SECRET, spent: spent() })
-    const bearer = httpBearer({ authenticate: (_request, token) => token === 't' && { user: 'anna' } })
-    const router = new Router()
-    router.post('/hook', withAuth(allOf({ hook, bearer })), (ctx) => void (ctx.status = 204))
-    const served = await listen(new Koa().use(router.routes()))
-    const send = async (token: string) => {
-      const headers = { 'X-Hub-Signature-256': githubSignature('a'), Authorization: `Bearer ${token}` }
-      return (await fetch(`${served.url}/hook`, { method: 'POST', body: 'a', headers })).status
+    const site = await webhookSite({ hook: { spent: spent() }, around: (hook) => allOf({ hook, bearer }) })
+    const statuses: number[] = []
+    for (const token of ['wrong', 'wrong', 't', 't']) {
+      statuses.push((await site.send('a', { Authorization: `Bearer ${token}` })).status)
     }
-    expect([await send('wrong'), await send('wrong'), await send('t'), await send('t')]).toStrictEqual([
-      401, 401, 204, 200,
-    ])
+    expect(statuses).toStrictEqual([401, 401, 204, 200])
   })
 
   it('is taken once by a request that asks twice, by a level and by an operation', async () => {
-    const hook = webhook({ scheme: github, secrets: SECRET, spent: spent() })
-    const router = new Router()
-    router.post('/hook', withAuth(allOf([hook, hook])), (ctx) => void (ctx.status = 204))
-    const served = await listen(new Koa().use(router.routes()))
-    const send = async () =>
-      (
-        await fetch(`${served.url}/hook`, {
-          method: 'POST',
-          body: 'a',
-          headers: { 'X-Hub-Signature-256': githubSignature('a') },
-        })
-      ).status
-    expect([await send(), await send()]).toStrictEqual([204, 200])
+    const site = await webhookSite({ hook: { spent: spent() }, around: (hook) => allOf([hook, hook]) })
+    expect([(await site.send('a')).status, (await site.send('a')).status]).toStrictEqual([204, 200])
   })
 
   it('is the same while one secret replaces another, and apart for two senders', async () => {
@@ -302,15 +257,8 @@ describe('a store that is down', () => {
 })
 
 it('a bearer beside a webhook costs the delivery nothing', async () => {
-  const hook = webhook({ scheme: github, secrets: SECRET, spent: spent() })
-  const bearer = httpBearer({ authenticate: (_request, token) => token === 't' && { user: 'anna' } })
-  const router = new Router()
-  router.post('/hook', withAuth([bearer, hook]), (ctx) => void (ctx.status = 204))
-  const served = await listen(new Koa().use(authSettings({})).use(router.routes()))
-  const send = async (headers: Record<string, string>) =>
-    (await fetch(`${served.url}/hook`, { method: 'POST', body: 'a', headers })).status
-  const signature = { 'X-Hub-Signature-256': githubSignature('a') }
-  expect(await send({ ...signature, Authorization: 'Bearer t' })).toBe(204)
-  expect(await send(signature)).toBe(204)
-  expect(await send(signature)).toBe(200)
+  const site = await webhookSite({ hook: { spent: spent() }, around: (hook) => anyOf([bearer, hook]) })
+  expect((await site.send('a', { Authorization: 'Bearer t' })).status).toBe(204)
+  expect((await site.send('a')).status).toBe(204)
+  expect((await site.send('a')).status).toBe(200)
 })

@@ -4,15 +4,13 @@ import { request, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { bodyParser } from '@koa/bodyparser'
-import Router from '@koa/router'
 import parse from 'co-body'
-import Koa, { type Middleware } from 'koa'
-import { anyOf, authSettings, httpBearer, withAuth } from 'koa-with-auth'
+import { type Middleware } from 'koa'
+import { anyOf, httpBearer } from 'koa-with-auth'
 import { github, webhook } from 'koa-with-auth/webhooks'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { listen } from '../support/servers/server.js'
 import { sendRaw } from '../support/servers/rawSocket.js'
-import { githubSignature, SECRET, webhookSite } from '../support/sites/webhookSite.js'
+import { githubSignature, webhookSite } from '../support/sites/webhookSite.js'
 
 const JSON_BODY = '{"a": 1,\n "b": "\u00e9"}'
 const json = { 'Content-Type': 'application/json' }
@@ -102,24 +100,17 @@ describe('the body of a delivery', () => {
   })
 
   it('is read once, if two members of a list want it, and a later member that reads none passes', async () => {
-    const app = new Koa().use(authSettings({ explain: true }))
-    const router = new Router()
     const old = webhook({ scheme: github, secrets: 'another-secret' })
-    const current = webhook({ scheme: github, secrets: SECRET })
     const bearer = httpBearer({ authenticate: (_request, token) => token === 't' && { user: 'anna' } })
-    router.post('/hook', withAuth(anyOf([old, current, bearer])), async (ctx) => {
-      ctx.body = 'body' in ctx.request.auth ? ctx.request.auth.text() : await parse.text(ctx.req)
+    const site = await webhookSite({
+      around: (current) => anyOf([old, current, bearer]),
+      behind: [readAgain],
+      handler: (ctx) => Object.assign(ctx, { status: 200, body: ctx.state['again'] }),
     })
-    const served = await listen(app.use(router.routes()))
-    const send = async (headers: Record<string, string>) => {
-      const response = await fetch(`${served.url}/hook`, { method: 'POST', body: 'abc', headers })
-      return [response.status, await response.text()]
-    }
-    expect(await send({ 'X-Hub-Signature-256': githubSignature('abc') })).toStrictEqual([200, 'abc'])
-    expect(await send({ 'X-Hub-Signature-256': githubSignature('abd'), Authorization: 'Bearer t' })).toStrictEqual([
-      200,
-      'abc',
-    ])
+    expect(await (await site.send('abc')).text()).toBe('abc')
+    const headers = { 'X-Hub-Signature-256': githubSignature('abd'), Authorization: 'Bearer t' }
+    expect(await (await site.send('abc', headers)).text()).toBe('abc')
+    expect(site.handled.map((one) => one?.toString())).toStrictEqual(['abc', undefined])
   })
 })
 
@@ -160,6 +151,16 @@ describe('a parser above the guard', () => {
 })
 
 describe('a body that is no good', () => {
+  // a delivery of nine bytes of which these have come
+  const begun = (port: number, sent: string) => {
+    const socket = connect(port, '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    socket.write(
+      `POST /hook HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nX-Hub-Signature-256: ${githubSignature('')}\r\n\r\n${sent}`,
+    )
+    return socket
+  }
+
   it.each([
     ['by its Content-Length', 'Content-Length: 9\r\n\r\n123456789'],
     ['by its chunks', 'Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n4\r\n6789\r\n0\r\n\r\n'],
@@ -175,50 +176,31 @@ describe('a body that is no good', () => {
 
   it('is refused by its length before it has come', async () => {
     const site = await webhookSite({ hook: { maxLength: 8 } })
-    const socket = connect(site.port, '127.0.0.1')
-    onTestFinished(() => void socket.destroy())
-    socket.write(
-      `POST /hook HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nX-Hub-Signature-256: ${githubSignature('')}\r\n\r\n`,
-    )
-    const [first] = (await once(socket, 'data')) as [Buffer]
+    const [first] = (await once(begun(site.port, ''), 'data')) as [Buffer]
     expect(first.toString()).toMatch(/^HTTP\/1\.1 413/)
   })
 
   it('that has come is there however long a handler waits before it reads', async () => {
-    const seen: string[] = []
-    const router = new Router()
-    router.post('/hook', withAuth(webhook({ scheme: github, secrets: SECRET })), async (ctx) => {
-      // longer than the guard had waited for the body
-      await new Promise((resolve) => setTimeout(resolve, 200))
-      seen.push(await parse.text(ctx.req))
-      ctx.status = 204
+    const site = await webhookSite({
+      settings: { timeout: 150 },
+      handler: async (ctx) => {
+        // longer than the guard had waited for the body
+        await new Promise((resolve) => setTimeout(resolve, 200))
+        Object.assign(ctx, { status: 200, body: await parse.text(ctx.req) })
+      },
     })
-    const served = await listen(new Koa().use(authSettings({ timeout: 150 })).use(router.routes()))
-    const headers = { 'X-Hub-Signature-256': githubSignature('body') }
-    expect((await fetch(`${served.url}/hook`, { method: 'POST', body: 'body', headers })).status).toBe(204)
-    expect(seen).toEqual(['body'])
+    expect(await (await site.send('body')).text()).toBe('body')
   })
 
   it('does not come: 408', async () => {
-    const app = new Koa().use(authSettings({ timeout: 50 }))
-    const router = new Router()
-    router.post('/hook', withAuth(webhook({ scheme: github, secrets: SECRET })), (ctx) => void (ctx.status = 204))
-    const served = await listen(app.use(router.routes()))
-    const socket = connect(served.port, '127.0.0.1')
-    onTestFinished(() => void socket.destroy())
-    socket.write(
-      `POST /hook HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nX-Hub-Signature-256: ${githubSignature('')}\r\n\r\n1`,
-    )
-    const [first] = (await once(socket, 'data')) as [Buffer]
+    const { port } = await webhookSite({ settings: { timeout: 50 } })
+    const [first] = (await once(begun(port, '1'), 'data')) as [Buffer]
     expect(first.toString()).toMatch(/^HTTP\/1\.1 408/)
   })
 
   it('breaks off: no handler runs, and the server goes on', async () => {
     const site = await webhookSite()
-    const socket = connect(site.port, '127.0.0.1')
-    socket.write(
-      `POST /hook HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nX-Hub-Signature-256: ${githubSignature('1')}\r\n\r\n1`,
-    )
+    const socket = begun(site.port, '1')
     await once(socket, 'connect')
     await new Promise((resolve) => setImmediate(resolve))
     socket.destroy()

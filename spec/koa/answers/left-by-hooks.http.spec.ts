@@ -40,30 +40,20 @@ describe('A-39 what a hook writes to the response', () => {
 
   const marks: ReadonlyArray<readonly [what: string, leave: (ctx: Context) => unknown]> = [
     ['a status', (ctx) => (ctx.status = 401)],
-    ['a status without a body', (ctx) => (ctx.status = 204)],
     ['a message', (ctx) => (ctx.message = 'Come in')],
     ['a body', (ctx) => (ctx.body = { secret: true })],
-    ['a string', (ctx) => (ctx.body = '<h1>secret</h1>')],
-    ['bytes', (ctx) => (ctx.body = Buffer.from('secret'))],
     ['a stream', (ctx) => (ctx.body = Readable.from(['secret']))],
     ['a null body', (ctx) => (ctx.body = null)],
-    ['a redirect', (ctx) => ctx.redirect('https://evil.example')],
     [
       'headers',
       (ctx) =>
         ctx.set({ 'X-Secret': '1', 'WWW-Authenticate': 'Evil', 'Content-Type': 'text/x', 'Cache-Control': 'public' }),
     ],
-    ['a changed upstream header', (ctx) => ctx.set('X-Upstream', 'changed')],
     ['an addition to an upstream header', (ctx) => ctx.append('X-Upstream', 'more')],
     ['a removed upstream header', (ctx) => ctx.remove('X-Upstream')],
-    ['Vary', (ctx) => ctx.vary('X-Secret')],
     ['a cookie', (ctx) => ctx.cookies.set('evil', '1', { signed: false })],
     ['an overwritten upstream cookie', (ctx) => ctx.cookies.set('theme', 'evil', { signed: false, overwrite: true })],
-    ['Set-Cookie', (ctx) => ctx.set('Set-Cookie', ['evil=1'])],
     ['an added Set-Cookie', (ctx) => ctx.append('Set-Cookie', 'evil=1')],
-    ['a length', (ctx) => (ctx.length = 3)],
-    ['an ETag', (ctx) => (ctx.etag = 'secret')],
-    ['an attachment', (ctx) => ctx.attachment('secret.txt')],
   ]
   const plain = ({ headers, ...rest }: Awaited<ReturnType<typeof sendCounted>>) => ({
     ...rest,

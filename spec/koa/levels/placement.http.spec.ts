@@ -45,26 +45,15 @@ describe('a misplaced guard that is seen when it is written', () => {
     ['router.use(withAuth(a))', byPrefix('router'), () => new Router().use(guard)],
     ["router.use('/p', withAuth(a))", byPrefix('router'), () => new Router().use('/p', guard)],
     ["router.use('/p', middleware, withAuth(null))", byPrefix('router'), () => new Router().use('/p', goOn, open)],
-    ['derived.use(withAuth(a))', byPrefix('router'), () => withAuth(a)(new Router()).use(guard as never)],
     [
       'twice in one operation of a derived router',
       twice('GET'),
       () => withAuth(a)(new Router()).get('/x', withAuth(a), withAuth(a) as never, handler('p')),
     ],
     [
-      'twice in one operation, with a function between',
-      twice('POST'),
-      () => withAuth(null)(new Router()).post('/x', withAuth(null), goOn as never, guard as never, handler('p')),
-    ],
-    [
       'twice in one operation of a plain router that is derived later',
       twice('ALL'),
       () => withAuth(a)(new Router().all('/x', guard, open, handler('p'))),
-    ],
-    [
-      'twice in one operation of a plain router that is mounted in a derived one',
-      twice('GET'),
-      () => withAuth(a)(new Router()).use(new Router().get('/x', guard, guard).routes()),
     ],
     [
       'twice in one operation of a plain router',
@@ -86,11 +75,6 @@ describe('a misplaced guard that is seen when it is written', () => {
       before('GET'),
       () => withAuth(a)(new Router()).get(guard as never, '/x' as never, handler('p') as never),
     ],
-    [
-      'before the path, in a plain router that is mounted in a derived one',
-      before('GET'),
-      () => withAuth(a)(new Router()).use(new Router().get(guard as never, '/x', handler('p')).routes()),
-    ],
     ['before the path, in a plain router', before('POST'), () => new Router().post(guard as never, '/x', handler('p'))],
     [
       'no handler, in a plain router that is derived later',
@@ -108,10 +92,7 @@ describe('a misplaced guard that is seen when it is written', () => {
     ['a Koa application', appOf()],
     ['an object', {}],
     ['null', null],
-    ['undefined', undefined],
-    ['a path', '/x'],
     ['a guard', withAuth(a)],
-    ['the Router class', Router],
   ]
 
   test.each(noRouters)('withAuth(a)(%s) is a TypeError that names the fix', (description, given) => {
@@ -182,9 +163,6 @@ describe('a misplaced guard that is seen when a request comes', () => {
     addUnchecked(router, '/apart', open, goOn, guard, handler('p'))
     router.get('/composed', guard, hidden(guard, last))
     router.get('/ahead', hidden(guard), handler('p'))
-    router
-      .get('/hooked/:id', handler('p'))
-      .param('id', (value, ctx, go) => Reflect.apply(guard, undefined, [value, ctx, go]))
     const derived = withAuth(a)(new Router())
     derived.get('/derived', hidden(guard) as never, handler('p'))
     derived.use('/below', hidden(open) as never)
@@ -198,7 +176,6 @@ describe('a misplaced guard that is seen when a request comes', () => {
     ['/apart', 'is in one operation twice; remove one'],
     ['/composed', 'is in one operation twice; remove one'],
     ['/derived', 'is in one operation twice; remove one'],
-    ['/hooked/1', 'outside of an operation'],
   ])('%s is a 500 for a valid credential, and the error names the fix', async (path, message) => {
     served.errors.length = 0
     expect(await outcome(served.port, path, 'p', tokenOf('a'))).toEqual({
@@ -212,7 +189,7 @@ describe('a misplaced guard that is seen when a request comes', () => {
   })
 
   // If a route has the same path as the middleware, the two cannot be distinguished: then the guard protects the route
-  test.each(['/used/x', '/same', '/below', '/twice', '/apart', '/composed', '/derived', '/ahead', '/hooked/1'])(
+  test.each(['/used/x', '/same', '/below', '/twice', '/apart', '/composed', '/derived', '/ahead'])(
     '%s admits no request without a credential',
     async (path) => {
       const { status, calls } = await outcome(served.port, path, 'p')

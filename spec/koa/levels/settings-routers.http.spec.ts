@@ -50,13 +50,6 @@ describe('settings of one router', () => {
     )
   })
 
-  test('apply to a prefix with a parameter, and to a router with a level', async () => {
-    const tenants = (answering: Answering) => within(own('/t/:id'), answering)
-    expect(await statusesOf(tenants, ['/t/1/o', '/T/1/O'])).toEqual({ '/t/1/o': 418, '/T/1/O': 418 })
-    const levelled = (answering: Answering) => withAuth(user)(own('/a')).get('/o', answering)
-    expect(await statusesOf(levelled, ['/a/o', '/A/O'])).toEqual({ '/a/o': 418, '/A/O': 418 })
-  })
-
   test('apply if it is mounted at a path, and not to its siblings there', async () => {
     const nested = (answering: Answering) => {
       const parent = new Router({ prefix: '/p' })

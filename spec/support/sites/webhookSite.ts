@@ -2,8 +2,8 @@
 import { createHmac } from 'node:crypto'
 import Router from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
-import { authSettings, withAuth } from 'koa-with-auth'
-import { github, webhook, type WebhookOptions } from 'koa-with-auth/webhooks'
+import { authSettings, withAuth, type Authenticator, type AuthSettings } from 'koa-with-auth'
+import { github, webhook, type Webhook, type WebhookOptions } from 'koa-with-auth/webhooks'
 import { listen } from '../servers/server.js'
 
 export const SECRET = 'an-example-secret'
@@ -24,6 +24,9 @@ export interface WebhookSite {
 
 interface SiteOptions {
   readonly hook?: Partial<WebhookOptions>
+  /** What is around the webhook, such as a list. */
+  readonly around?: (hook: Authenticator<Webhook>) => unknown
+  readonly settings?: AuthSettings
   readonly above?: ReadonlyArray<Middleware>
   readonly behind?: ReadonlyArray<Middleware>
   readonly handler?: (ctx: Context & { readonly request: { readonly auth: { readonly body: Buffer } } }) => unknown
@@ -34,8 +37,10 @@ export const webhookSite = async (options: SiteOptions = {}): Promise<WebhookSit
   const handled: Buffer[] = []
   const app = new Koa()
   for (const one of options.above ?? []) app.use(one)
-  app.use(authSettings({ explain: true }))
-  const hook = webhook({ scheme: github, secrets: SECRET, ...options.hook })
+  app.use(authSettings({ explain: true, ...options.settings }))
+  const { around = (member) => member } = options
+  // Safe: a test that puts something around it reads no principal
+  const hook = around(webhook({ scheme: github, secrets: SECRET, ...options.hook })) as Authenticator<Webhook>
   const router = new Router()
   router.post('/hook', withAuth(hook), ...(options.behind ?? []), async (ctx) => {
     handled.push(ctx.request.auth.body)
