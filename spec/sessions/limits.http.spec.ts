@@ -293,4 +293,24 @@ describeLastingStores((store) => {
     await expectSignedIn(one, anna)
     expect((await one.ask('/read')).body).toMatchObject({ basket: 'x'.repeat(200) })
   })
+
+  it.each([
+    { kind: 'Map', value: new Map([['a', 1]]) },
+    { kind: 'Set', value: new Set([1]) },
+    { kind: 'Promise', value: Promise.resolve(1) },
+    { kind: 'RegExp', value: /a/ },
+    { kind: 'Error', value: new RangeError('a') },
+  ])('a $kind, whose content JSON drops, is refused by the name of its key', async ({ kind, value }) => {
+    const keep = (app: Koa) => app.use(at('/keep', (ctx) => (ctx['session'].basket = { items: [{ sizes: value }] })))
+    const { visitor, errors } = await sessionsApp(store, { below: keep })
+    const one = visitor()
+    await one.post('/login')
+    const answer = await one.post('/keep')
+    expect([answer.status, setCookies(answer)]).toEqual([500, []])
+    expect(errors.map(String)).toEqual([
+      `TypeError: ctx.session: "sizes" is a ${kind}, which JSON empties; keep strings, numbers, arrays and objects`,
+    ])
+    await expectSignedIn(one, anna)
+    expect((await one.ask('/read')).body).not.toHaveProperty('basket')
+  })
 })

@@ -129,6 +129,32 @@ describe('a password', () => {
     }
   })
 
+  it.each(['anna', 'sam'])(
+    'signs in no user who is not active, before and after a second factor: %s',
+    async (username) => {
+      let isActive = false
+      const signedIn = vi.fn()
+      const accountOf = () => ({ user: { username, isActive }, hash: stored })
+      const { site } = await start({ accountOf, signedIn })
+      const visitor = site.visitor()
+      const refused = { status: 403, body: { reason: 'noAccount' } }
+      expect(await send(visitor, { ...right, username })).toMatchObject(refused)
+      expect(await send(visitor, { username, password: 'wrong' })).toMatchObject({
+        status: 403,
+        body: { reason: 'wrong' },
+      })
+      if (username === 'sam') {
+        isActive = true
+        const half = await send(visitor, { ...right, username })
+        isActive = false
+        expect(await send(visitor, { ...Object(half.body), username, code: '1' })).toMatchObject(refused)
+      }
+      await expectAnonymous(visitor)
+      expect(signedIn).not.toHaveBeenCalled()
+      expect(visitor.cookies.has('session')).toBe(false)
+    },
+  )
+
   it('needs no public origin, whose links it does not write', async () => {
     const { site, errors } = await start({}, { origin: undefined })
     const visitor = site.visitor()

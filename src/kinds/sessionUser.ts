@@ -20,7 +20,9 @@ import { isAsync, type Check } from '../core/options.js'
 
 /** Functions of the user that replace its flags. They are sync, because `loadUser` loads what they need. */
 export interface RightsOptions<U> {
-  /** Whether the user may sign in at all. Default: `isActive` of the user is `true` or left out. */
+  /**
+   * Whether the user is let in. `passwordSignIn` and `finish` sign in no other. Default: `isActive` of the user is `true` or left out.
+   */
   readonly isActive?: ((user: U) => boolean) | undefined
   /** Whether the user is a staff member; a superuser need not be. Default: `isStaff` of the user is `true`. */
   readonly isStaff?: ((user: U) => boolean) | undefined

@@ -173,7 +173,7 @@ const write = async (
   maxAge: number | 'session',
   session: RequestSession,
 ): Promise<void> => {
-  const text = JSON.stringify(unpolluted(data))
+  const text = JSON.stringify(unpolluted(data), kept)
   if (text.length > self.maxLength) {
     throw new RangeError(`the session is ${text.length} characters long; at most ${self.maxLength} are kept`)
   }
@@ -219,3 +219,15 @@ const unpolluted = (data: unknown): unknown =>
   typeof data !== 'object' || data === null
     ? data
     : Object.fromEntries(Object.keys(data).map((key) => [key, sessionField(data, key)]))
+
+// JSON makes of these an object without their content, which nobody would miss before the next request
+const EMPTIED = /^\[object ((?:Weak)?(?:Map|Set)|Promise|RegExp|Error)\]$/
+
+const kept = (key: string, value: unknown): unknown => {
+  const [, kind] = typeof value === 'object' ? (EMPTIED.exec(Object.prototype.toString.call(value)) ?? []) : []
+  if (kind === undefined) return value
+  const name = JSON.stringify(key)
+  throw new TypeError(
+    `ctx.session: ${name} is a ${kind}, which JSON empties; keep strings, numbers, arrays and objects`,
+  )
+}

@@ -21,7 +21,7 @@ import { caught, thrownFor, usualLimiters } from './countFailures.js'
 import { localPath, type Incoming } from './Kind.js'
 import { lifetimesFor, signInChecks, type SignInOptions } from './Lifetimes.js'
 import * as pages from './pages.js'
-import { isRefused, returnToIn, usedIn, visitOf, type Visit } from './request.js'
+import { isInactive, isRefused, returnToIn, usedIn, visitOf, type Visit } from './request.js'
 import { finishCeremony, respondToken, signInBy } from './signIn.js'
 
 /** The account of a name. */
@@ -106,6 +106,7 @@ const isChosen = (u: unknown): boolean =>
   u === true || (typeof u === 'string' && !['', 'false', 'off', '0'].includes(u))
 
 const wrongPassword: Result<never> = E.left(AuthErrors.unfinished('wrong'))
+const noAccount: Result<never> = E.left(AuthErrors.unfinished('noAccount'))
 
 /**
  * Middleware for the POST of a password form, behind `withAuth(null)`. It reads `{ username, password, remember?, returnTo? }`, JSON or
@@ -113,8 +114,8 @@ const wrongPassword: Result<never> = E.left(AuthErrors.unfinished('wrong'))
  * `{ next: 'code', handle }`, or the page that asks for the code; it posts to the same path, and needs no other route. `{ handle, code }`
  * will do if `accountOf` knows users by their identifier, and `factors` is no function.
  *
- * A wrong password, an unknown name and a user without a password are the same 403 `wrongPassword`, after the same work. Beyond the limit
- * it is a 429, fields that are missing or sent twice are a 400 `malformed`, another site's form is a 403, an outage a 503. Browsers
+ * A wrong password, an unknown name and a user without a password are the same 403 `wrong`, after the same work. The right password of
+ * a user who is not active (`isActive` of `sessions`) is a 403 `noAccount`. Beyond the limit it is a 429, fields that are missing or sent twice are a 400 `malformed`, another site's form is a 403, an outage a 503. Browsers
  * get each as a page, with the form to try again. A GET is the form itself. `remember` has an effect through `idle` and `absolute`:
  * `absolute: ({ remember }) => remember && 30 * DAY`. Throws a TypeError for options that cannot work.
  *
@@ -244,6 +245,7 @@ const checkPassword = async <U extends object>(
   const now = await accountFor(self, name)
   if (now === undefined) return wrongPassword
   if (now.hash !== found.hash && !(await verify(now.hash, password))) return wrongPassword
+  if (isInactive(visit, now.user)) return noAccount
   await renew(self, name, now, password)
   return E.right({ user: now.user, stamp })
 }

@@ -76,6 +76,10 @@ export const visitOf = (caller: string, ctx: Context, as: Visit['as'], needsOrig
 export const presentUser = ({ ctx, as, session }: Visit): string | undefined =>
   as === 'bearer' && !session.token ? undefined : session.present(ctx)?.id
 
+/** Whether a user is known, and not active. A flag that cannot be read is for the guards, whose 500 names it. */
+export const isInactive = ({ session: { rights } }: Visit, user: unknown): boolean =>
+  typeof user === 'object' && user !== null && rights.mistakeOf(user) === undefined && !rights.isActive(user)
+
 // A kind without the properties that all objects of a process inherit, after a merge has polluted their prototype
 const withoutInherited = <K extends object>(kind: K): K => {
   const inherited = Object.keys(Object.prototype).filter((name) => !isGiven(kind, name))

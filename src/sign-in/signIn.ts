@@ -20,7 +20,7 @@ import { lifetimesFor, signInChecks, type SignInOptions } from './Lifetimes.js'
 import { BY_TOKEN, type Finished } from './ceremony.js'
 import { intentsOf, type AnyKind, type Incoming, type Intent, type Kind, type SomeKind } from './Kind.js'
 import * as pages from './pages.js'
-import { browserOf, finishedHere, incomingOf, isRefused, postedAddress, presentUser } from './request.js'
+import { browserOf, finishedHere, incomingOf, isInactive, isRefused, postedAddress, presentUser } from './request.js'
 import { revealPosted, sentPath, usedIn, visitOf, type Visit } from './request.js'
 
 type AuthError = AuthErrors.AuthError
@@ -49,7 +49,8 @@ export type FinishOptions<P extends ProofGiven = ProofGiven> = SignInOptions<Don
  * Middleware that finishes a ceremony. It refuses requests that another site caused, opens the handle, uses it once, and checks the
  * answer. Then it asks the hook, which returns the user of the application whom the proof identifies. By its intent the user
  * is signed in (`signIn`), or gets the proof (`stepUp`). For `link`, `reset` and `verify` the hook acts itself, and
- * any truthy value is a success. A falsy value is a 403 with the reason `noAccount`, unless the hook has written another response.
+ * any truthy value is a success. A falsy value, or a user to sign in who is not active, is a 403 with the reason `noAccount`, unless
+ * the hook has written another response.
  *
  * `{ signIn, link, stepUp }` is a hook for each intent. One hook for all runs for each intent that a `begin(kind)` has, so it
  * must read `intent`: a hook that links an identity must do so for `link` only. A hook for `stepUp` only reads, because it runs
@@ -196,6 +197,7 @@ const acceptUser = async (
   const who = isSaid ? about : intent === 'signIn' || intent === 'stepUp' ? host.identify(user) : undefined
   const isAnother = isSaid ? !isOfUser(session.present(ctx), finished) : who !== undefined && who !== (about ?? who)
   if (isAnother) return E.left(AuthErrors.unfinished('anotherUser'))
+  if (intent === 'signIn' && isInactive(visit, user)) return E.left(AuthErrors.unfinished('noAccount'))
   // the lifetimes of the hook, if it signed the user in itself
   const given = { ...lasting, ...session.lasting }
   const grant = host.grants.size === 0 ? undefined : randomId(16)
