@@ -301,7 +301,8 @@ describeLastingStores((store) => {
     { kind: 'RegExp', value: /a/ },
     { kind: 'Error', value: new RangeError('a') },
   ])('a $kind, whose content JSON drops, is refused by the name of its key', async ({ kind, value }) => {
-    const keep = (app: Koa) => app.use(at('/keep', (ctx) => (ctx['session'].basket = { items: [{ sizes: value }] })))
+    const keep = (app: Koa) =>
+      app.use(at('/keep', (ctx) => Object.assign(ctx['session'] as object, { basket: [{ sizes: value }] })))
     const { visitor, errors } = await sessionsApp(store, { below: keep })
     const one = visitor()
     await one.post('/login')
