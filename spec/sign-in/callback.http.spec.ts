@@ -7,11 +7,12 @@ import mount from 'koa-mount'
 import { withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
 import { begin, finish } from 'koa-with-auth/sign-in'
-import { oauth2, oidc, type OidcKind, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
+import { oidc, type OidcKind, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it } from 'vitest'
 import { reserved } from '../support/servers/server.js'
 import { newBrowser, SECRET_CLIENT } from '../support/sites/providerSite.js'
 import { strongKey } from '../support/sites/sessionsApp.js'
+import { plainKind } from '../support/sites/wrongProviderSite.js'
 import { navigation } from '../support/servers/userAgent.js'
 import { wrongProvider } from '../support/servers/wrongProvider.js'
 
@@ -68,14 +69,7 @@ describe('O-06 the callback of a provider', () => {
 
   it('is written for plain OAuth 2.0, too, and serves routers that nothing can see', async () => {
     const { origin, errors } = await served((issuer) => {
-      const plain = oauth2({
-        name: 'plain',
-        authorize: `${issuer}/authorize`,
-        token: `${issuer}/token`,
-        client: SECRET_CLIENT,
-        callback: '/callback',
-        subject: () => 7,
-      })
+      const plain = plainKind(issuer, '/callback')
       const router = new Router()
       router.get('/sign-in', withAuth(null), begin(plain))
       router.all('/callback', withAuth(null), finish(plain, userOf))

@@ -2,9 +2,10 @@
 import type Router from '@koa/router'
 import { sessionAuth, withAuth } from 'koa-with-auth'
 import { begin } from 'koa-with-auth/sign-in'
-import { oauth2, oidc, type OidcKind } from 'koa-with-auth/sign-in/oidc'
+import { oidc, type OidcKind } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it } from 'vitest'
-import { newBrowser, providerSite, SECRET_CLIENT, shopAt, type ProviderSite } from '../support/sites/providerSite.js'
+import { newBrowser, providerSite, shopAt, type ProviderSite } from '../support/sites/providerSite.js'
+import { plainKind } from '../support/sites/wrongProviderSite.js'
 import { seconds } from '../support/servers/identityProvider.js'
 import { navigation, type UserAgent } from '../support/servers/userAgent.js'
 import { wrongProvider, type WrongProvider } from '../support/servers/wrongProvider.js'
@@ -16,14 +17,7 @@ const start = async () => {
   const site = await providerSite({
     kinds: (callback) => ({
       provider: oidc(shopAt(provider.issuer, callback('provider'))),
-      plain: oauth2({
-        name: 'plain',
-        authorize: `${provider.issuer}/authorize`,
-        token: `${provider.issuer}/token`,
-        client: SECRET_CLIENT,
-        callback: callback('plain'),
-        subject: () => 7,
-      }),
+      plain: plainKind(provider.issuer, callback('plain')),
     }),
     routes: (router: Router, { provider: kind }) => {
       const fresh = withAuth(sessionAuth({ proof: { maxAge: 300_000 } }))

@@ -181,30 +181,3 @@ it('a step-up that a token carries is of the user of the token, and never of a c
   ]
   expect(statuses.map(({ status }) => status)).toEqual([200, 401, 200])
 })
-
-it('a sign-in keeps the keys that finish names, and no others', async () => {
-  const codes: string[] = []
-  const mail = emailSignIn({ path: '/kept/link', name: 'kept', send: ({ code }) => void codes.push(code) })
-  const { ask, cookieIn } = await deviceSite({}, undefined, undefined, (router) => {
-    router.post('/basket', withAuth(null), (ctx) => {
-      Object.assign(ctx.session, { basket: ['pear'], draft: 'text' })
-      ctx.status = 204
-    })
-    router.get('/basket', withAuth(null), (ctx) => {
-      // Safe: sessions(app, ...) makes one
-      const { basket, draft } = ctx.session as Readonly<Record<string, unknown>>
-      ctx.body = { basket, draft }
-    })
-    router.post('/kept', withAuth(null), begin(mail))
-    const hook = () => ({ username: 'anna' })
-    router.post('/kept/code', withAuth(null), finish(mail, hook, { keep: ['basket'] }))
-  })
-  const before = cookieIn(await ask('/basket', {}, {}))
-  const begun = await ask('/kept', { Cookie: before }, { address: 'anna@shop.example' })
-  const { handle } = begun.body
-  while (codes.length === 0) await new Promise((resolve) => setImmediate(resolve))
-  const cookies = `${before}; ${cookieIn(begun)}`
-  const finished = await ask('/kept/code', { Cookie: cookies }, { handle, code: codes[0] })
-  expect(finished.status).toBe(200)
-  expect((await ask('/basket', { Cookie: cookieIn(finished) })).body).toEqual({ basket: ['pear'] })
-})

@@ -26,6 +26,16 @@ import { stoppedClock } from '../support/runs/clock.js'
 
 const ask = { address: anna }
 
+/** A site, a visitor who has asked for a mail to sign in, and the mail. */
+const asked = async (...given: Parameters<typeof signInSite>) => {
+  const site = await signInSite(...given)
+  const visitor = site.visitor()
+  const { handle } = (await sendJson(visitor, '/sign-in/mail', ask)).body as { handle: string }
+  const { code, link } = await site.mail()
+  const typed = (code: unknown, who = visitor) => sendJson(who, '/sign-in/mail/code', { handle, code })
+  return { site, visitor, handle, code, link, typed }
+}
+
 describeEveryOther((store) => {
   describe('C-04 a mail that signs in', () => {
     it('the code, typed where it began, signs in once', async () => {
@@ -69,12 +79,9 @@ describeEveryOther((store) => {
         [599_000, true],
         [601_000, false],
       ] as const) {
-        const site = await signInSite(store)
-        const visitor = site.visitor()
-        const { handle } = (await sendJson(visitor, '/sign-in/mail', ask)).body as { handle: string }
-        const { code } = await site.mail()
+        const { code, typed } = await asked(store)
         stoppedClock().move(ms)
-        const { status } = await sendJson(visitor, '/sign-in/mail/code', { handle, code })
+        const { status } = await typed(code)
         expect([ms, status < 300]).toEqual([ms, isGood])
         vi.useRealTimers()
       }
@@ -99,10 +106,7 @@ describeEveryOther((store) => {
     })
 
     it('M1 a GET and a HEAD of the link use nothing up', async () => {
-      const site = await signInSite(store)
-      const visitor = site.visitor()
-      await sendJson(visitor, '/sign-in/mail', ask)
-      const { link } = await site.mail()
+      const { site, visitor, link } = await asked(store)
       site.store.asked.length = 0
       for (let at = 0; at < 20; at++) {
         const page = await visitor.ask(pathOf(link), { method: at % 2 === 0 ? 'GET' : 'HEAD' })
@@ -114,65 +118,52 @@ describeEveryOther((store) => {
     })
 
     it('M2 the link pressed in another browser, or without a cookie, is refused, and uses nothing up', async () => {
-      const site = await signInSite(store)
-      const visitor = site.visitor()
-      const { handle } = (await sendJson(visitor, '/sign-in/mail', ask)).body as { handle: string }
+      const { site, visitor, link, code, typed } = await asked(store)
       const other = site.visitor()
       await sendJson(other, '/sign-in/mail', { address: 'bert@shop.example' })
-      const { link, code } = await site.mail()
       for (const one of [other, site.visitor()]) {
         for (let at = 0; at < 4; at++) {
           const answer = await one.ask(pathOf(link), { method: 'POST' })
           expect([answer.status, answer.body]).toMatchObject([403, { reason: 'anotherBrowser' }])
-          const typed = await sendJson(one, '/sign-in/mail/code', { handle, code })
-          expect([typed.status, typed.body]).toMatchObject([400, { reason: 'unknown' }])
+          const by = await typed(code, one)
+          expect([by.status, by.body]).toMatchObject([400, { reason: 'unknown' }])
         }
         await expectAnonymousAt(one)
       }
       expect(site.hooks()).toBe(0)
-      expect((await sendJson(visitor, '/sign-in/mail/code', { handle, code })).status).toBe(200)
+      expect((await typed(code)).status).toBe(200)
       await expectUser(visitor, 'anna')
     })
 
     it('M4 after three wrong codes the right one is refused', async () => {
-      const site = await signInSite(store)
-      const visitor = site.visitor()
-      const { handle } = (await sendJson(visitor, '/sign-in/mail', ask)).body as { handle: string }
-      const { code, link } = await site.mail()
+      const { visitor, code, link, typed } = await asked(store)
       const wrong = code === '00000000' ? '00000001' : '00000000'
       for (const one of [wrong, 'abc', 12345678]) {
-        const answer = await sendJson(visitor, '/sign-in/mail/code', { handle, code: one })
+        const answer = await typed(one)
         expect([answer.status, answer.body]).toMatchObject([403, { reason: 'wrong' }])
       }
-      expect((await sendJson(visitor, '/sign-in/mail/code', { handle, code })).status).toBe(400)
+      expect((await typed(code)).status).toBe(400)
       expect((await visitor.ask(pathOf(link), { method: 'POST' })).status).toBe(400)
       await expectAnonymousAt(visitor)
     })
 
     it('M4 ten right codes in parallel: one signs in, and the others lead where it leads', async () => {
-      const site = await signInSite(store)
-      const visitor = site.visitor()
-      const { handle } = (await sendJson(visitor, '/sign-in/mail', ask)).body as { handle: string }
-      const { code } = await site.mail()
-      const sent = Array.from({ length: 10 }, () => sendJson(visitor.copy(), '/sign-in/mail/code', { handle, code }))
-      const answers = await Promise.all(sent)
+      const { site, visitor, code, typed } = await asked(store)
+      const answers = await Promise.all(Array.from({ length: 10 }, () => typed(code, visitor.copy())))
       expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200))
       expect(answers.filter((answer) => setCookies(answer).length > 0)).toHaveLength(1)
       expect(site.hooks()).toBe(1)
     })
 
     it('a sign-in gives another id, drops the data but what is kept, and a store that is down is 503 before any check', async () => {
-      const site = await signInSite(store)
-      const visitor = site.visitor()
+      const { site, visitor, code, typed } = await asked(store)
       await visitor.post('/set?basket=pear&seen=1')
       const attacker = visitor.copy()
-      const { handle } = (await sendJson(visitor, '/sign-in/mail', ask)).body as { handle: string }
-      const { code } = await site.mail()
       site.store.instead.insert = async () => Promise.reject(new Error('down'))
-      const down = await sendJson(visitor, '/sign-in/mail/code', { handle, code })
+      const down = await typed(code)
       expect([down.status, down.headers['retry-after'], site.hooks()]).toEqual([503, '5', 0])
       delete site.store.instead.insert
-      expect((await sendJson(visitor, '/sign-in/mail/code', { handle, code })).status).toBe(200)
+      expect((await typed(code)).status).toBe(200)
       expect((await visitor.ask('/read')).body).toMatchObject({ basket: 'pear' })
       expect((await visitor.ask('/read')).body).not.toHaveProperty('seen')
       await expectAnonymousAt(attacker)

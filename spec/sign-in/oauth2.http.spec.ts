@@ -2,7 +2,7 @@
 import type Router from '@koa/router'
 import { sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
 import { begin } from 'koa-with-auth/sign-in'
-import { oauth2, oidc, type OAuth2Options, type OidcKind } from 'koa-with-auth/sign-in/oidc'
+import { oidc, type OAuth2Options, type OidcKind } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it } from 'vitest'
 import { seconds } from '../support/servers/identityProvider.js'
 import {
@@ -15,43 +15,26 @@ import {
   type SiteOptions,
 } from '../support/sites/providerSite.js'
 import { navigation, type UserAgent } from '../support/servers/userAgent.js'
-import { failing, json, SECRET, wrongProvider } from '../support/servers/wrongProvider.js'
+import { failing, wrongProvider } from '../support/servers/wrongProvider.js'
+import { plainKind, plainSite, tried as triedAt } from '../support/sites/wrongProviderSite.js'
 
 const start = async (over: Partial<OAuth2Options> = {}) => {
-  const provider = await wrongProvider()
-  const subject = async ({ access_token: token }: { readonly access_token: string }, signal: AbortSignal) => {
-    const response = await fetch(`${provider.issuer}/userinfo`, {
-      headers: { Authorization: `Bearer ${token}` },
-      signal,
-    })
+  const made = await plainSite((issuer) => ({ subject: subjectAt(issuer), timeout: limitFor(''), ...over }))
+  made.provider.userinfo = { id: 7 }
+  return made
+}
+
+const subjectAt =
+  (issuer: string): OAuth2Options['subject'] =>
+  async ({ access_token: token }, signal) => {
+    const response = await fetch(`${issuer}/userinfo`, { headers: { Authorization: `Bearer ${token}` }, signal })
     if (response.status !== 200) throw new UnavailableError('the provider is down')
     return ((await response.json()) as { id: string | number }).id
   }
-  provider.userinfo = { id: 7 }
-  const site = await providerSite({
-    kinds: (callback) => ({
-      plain: oauth2({
-        name: 'plain',
-        authorize: `${provider.issuer}/authorize`,
-        token: `${provider.issuer}/token`,
-        client: { id: 'shop', secret: SECRET },
-        callback: callback('plain'),
-        subject,
-        timeout: limitFor(''),
-        ...over,
-      }),
-    }),
-  })
-  return { provider, site }
-}
 
-const tried = async (site: ProviderSite, change: (url: URL) => void = () => {}) => {
-  const browser = newBrowser()
-  const url = new URL(await site.toCallback(browser))
-  change(url)
-  const page = await browser.send(url.href, { headers: navigation })
-  const { reason } = page.body.startsWith('{') ? (JSON.parse(page.body) as { reason?: string }) : {}
-  return [page.status, reason, await site.me(browser)] as const
+const tried = async (site: ProviderSite, change?: (url: URL) => void) => {
+  const { page, reason, who } = await triedAt(site, change)
+  return [page.status, reason, who] as const
 }
 
 // O-08
@@ -81,40 +64,27 @@ describe('a provider without OpenID Connect', () => {
     expect(JSON.stringify(site.answers)).not.toContain('rubbish')
   })
 
-  it.each([
-    ['bad_verification_code', 400, 'late'],
-    ['access_denied', 500, undefined],
-    ['incorrect_client_credentials', 500, undefined],
-  ])('that answers 200 with the error %s signs in no user', async (error, status, reason) => {
-    const { provider, site } = await start()
-    provider.answers['/token'] = json(200, { error, error_description: 'words of a stranger' })
-    expect(await tried(site)).toEqual([status, reason, undefined])
-    expect(JSON.stringify(site.errors)).not.toContain('stranger')
-  })
-
   const form = 'application/x-www-form-urlencoded'
+  const json = 'application/json'
   it.each([
+    [200, json, '{"error":"bad_verification_code","error_description":"words of a stranger"}', 400, 'late'],
+    [200, json, '{"error":"access_denied","error_description":"words of a stranger"}', 500, undefined],
+    [200, json, '{"error":"incorrect_client_credentials","error_description":"words of a stranger"}', 500, undefined],
     [200, form, 'error=bad_verification_code&error_description=words', 400, 'late'],
     [400, form, 'error=bad_verification_code', 400, 'late'],
-    [400, 'application/json', '{"error":"bad_verification_code"}', 400, 'late'],
+    [400, json, '{"error":"bad_verification_code"}', 400, 'late'],
     [401, form, 'error=invalid_client', 500, undefined],
     [200, form, 'error=access_denied&access_token=a&token_type=bearer', 500, undefined],
-    [200, 'application/json', '{"error":{"message":"a"},"access_token":"a","token_type":"bearer"}', 500, undefined],
-    [200, 'application/json', '{"error":true,"access_token":"a","token_type":"bearer"}', 500, undefined],
+    [200, json, '{"error":{"message":"a"},"access_token":"a","token_type":"bearer"}', 500, undefined],
+    [200, json, '{"error":true,"access_token":"a","token_type":"bearer"}', 500, undefined],
+    [200, json, '{"access_token":"a","token_type":"mac"}', 400, 'provider'],
+    [200, json, '{"token_type":"bearer"}', 503, undefined],
+    [200, json, '[]', 503, undefined],
   ])('that answers %i %s %s signs in no user', async (sent, type, body, status, reason) => {
     const { provider, site } = await start()
     provider.answers['/token'] = (res) => res.writeHead(sent, { 'Content-Type': type }).end(body)
     expect(await tried(site)).toEqual([status, reason, undefined])
-  })
-
-  it.each([
-    ['another token_type', { access_token: 'a', token_type: 'mac' }, 400, 'provider'],
-    ['no access token', { token_type: 'bearer' }, 503, undefined],
-    ['an array', [], 503, undefined],
-  ])('that answers %s signs in no user', async (_name, body, status, reason) => {
-    const { provider, site } = await start()
-    provider.answers['/token'] = json(200, body)
-    expect(await tried(site)).toEqual([status, reason, undefined])
+    expect(JSON.stringify(site.errors)).not.toContain('stranger')
   })
 
   it.each(Object.keys(failing) as ReadonlyArray<keyof typeof failing>)('that is down (%s) is a 503', async (way) => {
@@ -159,33 +129,19 @@ describe('a provider without OpenID Connect', () => {
   // O-04
   it('is checked by iss where that comes, and must send it where its issuer is known', async () => {
     const { site } = await start()
-    expect(await tried(site, (url) => url.searchParams.set('iss', 'https://evil.example'))).toEqual([
-      400,
-      'provider',
-      undefined,
-    ])
-    expect(await tried(site, (url) => url.searchParams.delete('iss'))).toEqual([303, undefined, 'plain-7'])
+    const without = (url: URL) => url.searchParams.delete('iss')
+    const naming = (iss: string) => (url: URL) => url.searchParams.set('iss', iss)
+    expect(await tried(site, naming('https://evil.example'))).toEqual([400, 'provider', undefined])
+    expect(await tried(site, without)).toEqual([303, undefined, 'plain-7'])
     const provider = await wrongProvider()
     const known = await start({ issuer: provider.issuer })
     expect(await tried(known.site)).toEqual([400, 'provider', undefined])
-    expect(await tried(known.site, (url) => url.searchParams.set('iss', provider.issuer))).toEqual([
-      303,
-      undefined,
-      'plain-7',
-    ])
-    expect(await tried(known.site, (url) => url.searchParams.delete('iss'))).toEqual([400, 'provider', undefined])
+    expect(await tried(known.site, naming(provider.issuer))).toEqual([303, undefined, 'plain-7'])
+    expect(await tried(known.site, without)).toEqual([400, 'provider', undefined])
   })
 
   it('cannot step up', () => {
-    const kind = oauth2({
-      name: 'plain',
-      authorize: 'https://plain.example/authorize',
-      token: 'https://plain.example/token',
-      client: { id: 'shop' },
-      callback: '/callback',
-      subject: () => 1,
-    })
-    expect(() => begin(kind, { intent: 'stepUp' })).toThrow(TypeError)
+    expect(() => begin(plainKind('https://plain.example', '/callback'), { intent: 'stepUp' })).toThrow(TypeError)
   })
 })
 

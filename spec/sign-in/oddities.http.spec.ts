@@ -1,28 +1,27 @@
 /** Providers with oddities of their own, over HTTP: other algorithms, no nonce, no PKCE, other places, tenants, and names that come once. */
 import { SignJWT, type JWTPayload } from 'jose'
 import { on } from 'koa-with-auth/events'
-import { oauth2, type OidcOptions, type ProviderAnswer } from 'koa-with-auth/sign-in/oidc'
+import type { OidcOptions, ProviderAnswer } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { signedWith } from '../support/servers/identityProvider.js'
 import { navigation } from '../support/servers/userAgent.js'
 import { json, SECRET, wrongProvider, type WrongProvider } from '../support/servers/wrongProvider.js'
-import { newBrowser, providerSite, siteOf, type ProviderSite } from '../support/sites/providerSite.js'
+import { newBrowser, siteOf, type ProviderSite } from '../support/sites/providerSite.js'
+import { plainSite, tried as triedAt, wrongSite } from '../support/sites/wrongProviderSite.js'
 
 const macOf = (alg: string, secret: string) => (claims: JWTPayload) =>
   new SignJWT(claims).setProtectedHeader({ alg }).sign(Buffer.from(secret))
 
 /** Signs in, and says who that is, or the status and the reason. */
 const tried = async (site: ProviderSite): Promise<string> => {
-  const browser = newBrowser()
-  const { status, body } = await browser.send(await site.toCallback(browser), { headers: navigation })
-  const { reason = '' } = body.startsWith('{') ? (JSON.parse(body) as { reason?: string }) : {}
-  return (await site.me(browser)) ?? `${status} ${reason}`.trim()
+  const { page, reason = '', who } = await triedAt(site)
+  return who ?? `${page.status} ${reason}`.trim()
 }
 
 const started = async (over: Partial<OidcOptions> = {}, change: (provider: WrongProvider) => void = () => {}) => {
-  const provider = await wrongProvider()
-  change(provider)
-  return { provider, site: await siteOf(provider.issuer, over) }
+  const made = await wrongSite(over)
+  change(made.provider)
+  return made
 }
 
 const problems = (): string[] => {
@@ -114,30 +113,11 @@ it.each([
   expect(await tried(site)).toBe('plain-7')
 })
 
-/** A provider without OpenID Connect. */
-const plainSite = async (pkce?: boolean) => {
-  const provider = await wrongProvider()
-  const site = await providerSite({
-    kinds: (callback) => ({
-      plain: oauth2({
-        name: 'plain',
-        authorize: `${provider.issuer}/authorize`,
-        token: `${provider.issuer}/token`,
-        client: { id: 'shop', secret: SECRET },
-        callback: callback('plain'),
-        subject: () => 7,
-        pkce,
-      }),
-    }),
-  })
-  return { provider, site }
-}
-
 it.each([
   [undefined, true],
   [false, false],
 ])('oauth2({ pkce: %s }) sends a code_verifier: %s', async (pkce, isSent) => {
-  const { provider, site } = await plainSite(pkce)
+  const { provider, site } = await plainSite({ pkce })
   expect(await tried(site)).toBe('plain-7')
   const sent = [provider.authorizationRequest().has('code_challenge'), provider.tokenRequest().has('code_verifier')]
   expect(sent).toEqual([isSent, isSent])

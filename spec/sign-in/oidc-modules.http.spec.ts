@@ -4,18 +4,12 @@
  * other specs of this folder. The guide "Sign-in libraries, compared" lists all.
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import type { OidcOptions } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it } from 'vitest'
 import { signedByHand, signingKey } from '../support/servers/identityProvider.js'
-import { newBrowser, siteOf } from '../support/sites/providerSite.js'
+import { newBrowser } from '../support/sites/providerSite.js'
+import { tried, wrongSite as start } from '../support/sites/wrongProviderSite.js'
 import { repository } from '../support/projects/typecheck.js'
 import { navigation } from '../support/servers/userAgent.js'
-import { wrongProvider } from '../support/servers/wrongProvider.js'
-
-const start = async (over: Partial<OidcOptions> = {}) => {
-  const provider = await wrongProvider()
-  return { provider, site: await siteOf(provider.issuer, over) }
-}
 
 describe('O-07 a sign-in', () => {
   it('finds endpoints and keys by discovery [discovery-openid-config] [discovery-jwks-uri-keys] [oidcc-client-test] [idtoken-sig-rs256]', async () => {
@@ -32,10 +26,7 @@ describe('O-07 a sign-in', () => {
     const { provider, site } = await start()
     provider.keys.push(await signingKey('RS256', 'k2'))
     provider.idToken = (claims) => signedByHand({ alg: 'RS256' }, JSON.stringify(claims), provider.keys[0]!)
-    const browser = newBrowser()
-    const page = await browser.send(await site.toCallback(browser), { headers: navigation })
-    expect([page.status, JSON.parse(page.body)]).toMatchObject([400, { reason: 'provider' }])
-    expect(await site.me(browser)).toBeUndefined()
+    expect(await tried(site)).toMatchObject({ page: { status: 400 }, reason: 'provider', who: undefined })
   })
 
   it('asks for claims by scope, and hands them on as they are [scope-userinfo-claims] [userinfo-bearer-header] [aggregated-claims] [distributed-claims]', async () => {

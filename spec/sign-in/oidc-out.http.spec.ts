@@ -1,6 +1,6 @@
 /** Signing out at the provider, and by the provider, over HTTP. */
 import { authSettings, sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
-import { memoryStore } from 'koa-with-auth/stores'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { begin } from 'koa-with-auth/sign-in'
 import {
   backChannelLogout,
@@ -8,8 +8,8 @@ import {
   oidc,
   afterRpLogout,
   upstream,
+  type BackChannelLogoutOptions,
   type OidcKind,
-  type SignedOutIdentity,
 } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it } from 'vitest'
 import { pollute } from '../support/runs/pollute.js'
@@ -24,16 +24,21 @@ import {
 } from '../support/sites/providerSite.js'
 import { navigation } from '../support/servers/userAgent.js'
 import { failing, SECRET, wrongProvider } from '../support/servers/wrongProvider.js'
-import { SignJWT } from 'jose'
+import { decodeJwt, SignJWT } from 'jose'
 
-const start = async (options: Partial<SiteOptions> = {}, timeout = limitFor('')) => {
+type UserHook = BackChannelLogoutOptions['user']
+
+/** A site with the routes of both ways out; `asked` has the subjects that its hook was asked for. */
+const start = async (options: Partial<SiteOptions> = {}, timeout = limitFor(''), user: UserHook = () => undefined) => {
   const provider = await wrongProvider()
   const asked: unknown[] = []
   const site = await providerSite({
     kinds: (callback) => ({
       provider: oidc(shopAt(provider.issuer, callback('provider'), { keys: { timeout, retry: 1 } })),
     }),
-    routes: (router, kinds) => {
+    ...options,
+    routes: (router, kinds, parts) => {
+      options.routes?.(router, kinds, parts)
       // Safe: it was made by `oidc`
       const kind = kinds['provider'] as OidcKind
       router.all('/sign-out/provider', withAuth(null), rpLogout(kind, { callback: '/signed-out' }))
@@ -42,14 +47,15 @@ const start = async (options: Partial<SiteOptions> = {}, timeout = limitFor(''))
         '/sign-out/backchannel',
         withAuth(null),
         backChannelLogout(kind, {
-          user: ({ subject }) => {
+          user: (identity) => {
+            const { subject } = identity
             asked.push(subject)
-            return subject === undefined || subject === 'stranger' ? undefined : `provider-${subject}`
+            const isKnown = subject !== undefined && subject !== 'stranger'
+            return user(identity) ?? (isKnown ? `provider-${subject}` : undefined)
           },
         }),
       )
     },
-    ...options,
   })
   return { provider, site, asked }
 }
@@ -125,14 +131,11 @@ describe('a callback that is loaded again', () => {
   it.each(['everywhere', 'by the provider', 'by the provider, by its session'])(
     'is unknown when the session was ended %s a moment ago',
     async (way) => {
-      const routes: SiteOptions['routes'] = (router, kinds, parts) => {
+      const routes: SiteOptions['routes'] = (router, _kinds, parts) => {
         router.post('/everywhere', withAuth(null), async (ctx) => {
           await parts.logOutEverywhere('provider-anna')
           ctx.status = 204
         })
-        const user = ({ subject }: SignedOutIdentity) => (subject === undefined ? undefined : `provider-${subject}`)
-        // Safe: it was made by `oidc`
-        router.post('/sign-out/backchannel', withAuth(null), backChannelLogout(kinds['provider'] as OidcKind, { user }))
       }
       const { provider, site } = await start({ routes, list: true })
       provider.claims = (given) => ({ ...given, sid: 's1' })
@@ -179,12 +182,16 @@ describe('a sign-out by the provider', () => {
     },
   )
 
-  it('ends only the session that it names', async () => {
-    const { provider, site, signedIn } = await twoDevices(true)
-    expect((await send(site, await provider.logoutToken({ sub: 'anna', sid: 'another' }))).status).toBe(200)
-    expect(await signedIn()).toEqual(['provider-anna', 'provider-anna'])
-    expect((await send(site, await provider.logoutToken({ sub: 'anna', sid: 's0' }))).status).toBe(200)
-    expect(await signedIn()).toEqual([undefined, 'provider-anna'])
+  it.each<[string, boolean, Readonly<Record<string, unknown>>, ReadonlyArray<0 | 1>]>([
+    ['only the session that it names', true, { sub: 'anna', sid: 's0' }, [1]],
+    ['nothing if no session has its name', true, { sub: 'anna', sid: 'another' }, [0, 1]],
+    ['nothing by a session alone, if there is no list of sessions', false, { sid: 's0' }, [0, 1]],
+    ['nothing of an identity without a user, though it names a session', true, { sub: 'stranger', sid: 's0' }, [0, 1]],
+    ['all sessions of the user if there is no list of them', false, { sub: 'anna', sid: 's0' }, []],
+  ])('ends %s', async (_name, list, claims, left) => {
+    const { provider, site, signedIn } = await twoDevices(list)
+    expect((await send(site, await provider.logoutToken(claims))).status).toBe(200)
+    expect(await signedIn()).toEqual([0, 1].map((at) => (left.includes(at as 0) ? 'provider-anna' : undefined)))
   })
 
   it('with only a session ends that session, though the hook knows no user of it', async () => {
@@ -198,18 +205,6 @@ describe('a sign-out by the provider', () => {
     expect((await send(site, await provider.logoutToken({ sid: 's1' }))).status).toBe(200)
     expect(await signedIn()).toEqual([undefined, undefined])
     expect(asked).toEqual([undefined, undefined, undefined])
-  })
-
-  it('with only a session ends nothing if there is no list of sessions', async () => {
-    const { provider, site, signedIn } = await twoDevices(false)
-    expect((await send(site, await provider.logoutToken({ sid: 's0' }))).status).toBe(200)
-    expect(await signedIn()).toEqual(['provider-anna', 'provider-anna'])
-  })
-
-  it('of an identity without a user ends nothing, though it names a session', async () => {
-    const { provider, site, signedIn } = await twoDevices(true)
-    expect((await send(site, await provider.logoutToken({ sub: 'stranger', sid: 's0' }))).status).toBe(200)
-    expect(await signedIn()).toEqual(['provider-anna', 'provider-anna'])
   })
 
   it('with only a session is a 503 while the store is down, and the next token ends it', async () => {
@@ -226,12 +221,6 @@ describe('a sign-out by the provider', () => {
     isDown = false
     expect((await send(site, await provider.logoutToken({ sid: 's0' }))).status).toBe(200)
     expect(await site.me(browser)).toBeUndefined()
-  })
-
-  it('ends all sessions of the user if there is no list of them', async () => {
-    const { provider, site, signedIn } = await twoDevices(false)
-    expect((await send(site, await provider.logoutToken({ sub: 'anna', sid: 's0' }))).status).toBe(200)
-    expect(await signedIn()).toEqual([undefined, undefined])
   })
 
   it('of an unknown identity is a 200', async () => {
@@ -257,27 +246,17 @@ describe('a sign-out by the provider', () => {
     const memory = memoryStore()
     let isDown = true
     const fails = (one: string) => isDown && part === one
-    const { provider, site } = await start({
-      store: {
-        ...memory,
-        // only the stamp of a user is replaced without looking at it
-        update: (...args) =>
-          fails('store') && args[0].includes('/stamp/') && args[3] === undefined
-            ? Promise.reject(new Error('down'))
-            : memory.update(...args),
-      },
-      routes: (router, kinds) =>
-        router.post(
-          '/sign-out/backchannel',
-          withAuth(null),
-          // Safe: it was made by `oidc`
-          backChannelLogout(kinds['provider'] as OidcKind, {
-            user: ({ subject }) => {
-              if (fails('hook')) throw new UnavailableError('the database is down')
-              return `provider-${subject}`
-            },
-          }),
-        ),
+    const store: Store = {
+      ...memory,
+      // only the stamp of a user is replaced without looking at it
+      update: (...args) =>
+        fails('store') && args[0].includes('/stamp/') && args[3] === undefined
+          ? Promise.reject(new Error('down'))
+          : memory.update(...args),
+    }
+    const { provider, site } = await start({ store }, undefined, () => {
+      if (fails('hook')) throw new UnavailableError('the database is down')
+      return undefined
     })
     const browser = newBrowser()
     await site.signIn(browser)
@@ -292,13 +271,8 @@ describe('a sign-out by the provider', () => {
     const { provider, site } = await start({
       list: true,
       routes: (router, kinds) => {
-        // Safe, both: it was made by `oidc`
+        // Safe: it was made by `oidc`
         router.post('/prove', withAuth(sessionAuth()), begin(kinds['provider'] as OidcKind, { intent: 'stepUp' }))
-        router.post(
-          '/sign-out/backchannel',
-          withAuth(null),
-          backChannelLogout(kinds['provider'] as OidcKind, { user: ({ subject }) => subject && `provider-${subject}` }),
-        )
       },
     })
     const browser = newBrowser()
@@ -322,11 +296,8 @@ describe('a sign-out by the provider', () => {
     const { provider, site } = await start({
       store: noting,
       list: true,
-      routes: (router, kinds) => {
-        // Safe: it was made by `oidc`
-        kind = kinds['provider'] as OidcKind
-        router.post('/sign-out/backchannel', withAuth(null), backChannelLogout(kind, { user: () => undefined }))
-      },
+      // Safe: it was made by `oidc`
+      routes: (_router, kinds) => (kind = kinds['provider'] as OidcKind),
     })
     upstream(site.app, { provider: kind!, resource: 'https://api.example' })
     const live = async () => {
@@ -396,32 +367,16 @@ describe('a sign-out by the provider', () => {
     ],
     [
       'HS256 by the client secret [rp-backchannel-rpinitlogout-wrong-alg]',
-      (p) =>
-        new SignJWT({
-          iss: p.issuer,
-          aud: 'shop',
-          sub: 'anna',
-          jti: 'j',
-          iat: seconds(),
-          exp: seconds() + 60,
-          events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
-        })
+      async (p) =>
+        new SignJWT(decodeJwt(await p.logoutToken({ sub: 'anna' })))
           .setProtectedHeader({ alg: 'HS256', typ: 'logout+jwt' })
           .sign(Buffer.from(SECRET)),
     ],
     [
       'a signature by another key',
       async (p) => {
-        const claims = {
-          iss: p.issuer,
-          aud: 'shop',
-          sub: 'anna',
-          jti: 'j',
-          iat: seconds(),
-          exp: seconds() + 60,
-          events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
-        }
-        return signedWith({ ...(await signingKey('RS256', 'x')), kid: 'k1' }, claims, { typ: 'logout+jwt' })
+        const key = { ...(await signingKey('RS256', 'x')), kid: 'k1' }
+        return signedWith(key, decodeJwt(await p.logoutToken({ sub: 'anna' })), { typ: 'logout+jwt' })
       },
     ],
     ['more than 16 kB', (p) => p.logoutToken({ sub: 'anna', more: 'x'.repeat(16_384) })],

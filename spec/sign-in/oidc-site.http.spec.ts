@@ -2,17 +2,13 @@
 import { oidc, type OidcProof } from 'koa-with-auth/sign-in/oidc'
 import type { Done } from 'koa-with-auth/sign-in'
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import { newBrowser, providerSite, shopAt, siteOf } from '../support/sites/providerSite.js'
+import { newBrowser, providerSite, shopAt } from '../support/sites/providerSite.js'
+import { wrongSite as start } from '../support/sites/wrongProviderSite.js'
 import { missingTls, tlsProxy } from '../support/servers/tlsProxy.js'
 import { navigation } from '../support/servers/userAgent.js'
 import { wrongProvider } from '../support/servers/wrongProvider.js'
 import { describeUnless } from '../support/projects/programs.js'
 import { reserved } from '../support/servers/server.js'
-
-const start = async () => {
-  const provider = await wrongProvider()
-  return { provider, site: await siteOf(provider.issuer) }
-}
 
 describe('O-09 an e-mail address', () => {
   it('is in no proof, so that no user can be found by it', () => {
@@ -41,16 +37,16 @@ describe('O-11 the path that follows', () => {
   it('is that of the beginning, if it comes once; what the callback says about it is not read', async () => {
     const { site } = await start()
     const browser = newBrowser()
-    const twice = await site.toCallback(browser, 'provider', '?returnTo=/one&returnTo=//evil.example')
-    expect((await browser.send(twice, { headers: navigation })).location).toBe(`${site.origin}/`)
-    const once = await site.toCallback(browser, 'provider', '?returnTo=/one')
-    expect((await browser.send(once, { headers: navigation })).location).toBe(`${site.origin}/one`)
-    const list = await site.toCallback(browser, 'provider', '?returnTo[]=/one')
-    expect((await browser.send(list, { headers: navigation })).location).toBe(`${site.origin}/`)
-    const long = await site.toCallback(browser, 'provider', `?returnTo=/${'a'.repeat(3000)}`)
-    expect((await browser.send(long, { headers: navigation })).location).toBe(`${site.origin}/`)
-    const late = `${await site.toCallback(browser)}&returnTo=/late`
-    expect((await browser.send(late, { headers: navigation })).location).toBe(`${site.origin}/`)
+    for (const [query, late, path] of [
+      ['?returnTo=/one&returnTo=//evil.example', '', '/'],
+      ['?returnTo=/one', '', '/one'],
+      ['?returnTo[]=/one', '', '/'],
+      [`?returnTo=/${'a'.repeat(3000)}`, '', '/'],
+      ['', '&returnTo=/late', '/'],
+    ] as const) {
+      const url = `${await site.toCallback(browser, 'provider', query)}${late}`
+      expect((await browser.send(url, { headers: navigation })).location, query).toBe(`${site.origin}${path}`)
+    }
   })
 })
 

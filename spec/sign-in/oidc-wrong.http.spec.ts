@@ -6,18 +6,11 @@ import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { decodeJwt, SignJWT, type JWTPayload } from 'jose'
 import { on, type ProviderAnswerEvent } from 'koa-with-auth/events'
-import { oidc, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
+import { oidc } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { seconds, signedByHand, signedWith, signingKey } from '../support/servers/identityProvider.js'
-import {
-  limitFor,
-  newBrowser,
-  providerSite,
-  shopAt,
-  siteOf,
-  type ProviderSite,
-  type SiteOptions,
-} from '../support/sites/providerSite.js'
+import { limitFor, newBrowser, providerSite, shopAt, type ProviderSite } from '../support/sites/providerSite.js'
+import { tried, wrongSite as start } from '../support/sites/wrongProviderSite.js'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { navigation, type Page } from '../support/servers/userAgent.js'
 import {
@@ -36,25 +29,10 @@ const reasonOf = ({ status, body }: Page): readonly [number, string | undefined]
   body.startsWith('{') ? (JSON.parse(body) as { reason?: string }).reason : undefined,
 ]
 
-const start = async (over: Partial<OidcOptions> = {}, options: Partial<SiteOptions> = {}) => {
-  const provider = await wrongProvider()
-  const site = await siteOf(provider.issuer, over, options)
-  return { provider, site }
-}
-
-/** Signs in as far as the provider lets it, and says what became of it. */
-const tried = async (site: ProviderSite, change: (url: URL) => void = () => {}) => {
-  const browser = newBrowser()
-  const url = new URL(await site.toCallback(browser))
-  change(url)
-  const page = await browser.send(url.href, { headers: navigation })
-  return { page, browser, who: await site.me(browser) }
-}
-
 const expectRefused = async (site: ProviderSite, expected: readonly [number, string | undefined]) => {
   const hooks = site.done.length
-  const { page, who } = await tried(site)
-  expect([...reasonOf(page), who, site.done.length - hooks]).toEqual([...expected, undefined, 0])
+  const { page, reason, who } = await tried(site)
+  expect([page.status, reason, who, site.done.length - hooks]).toEqual([...expected, undefined, 0])
   return page
 }
 
@@ -295,8 +273,8 @@ describe('an authorization response', () => {
   ]
   it.each(bad)('with %s is refused as %s', async (_name, reason, change) => {
     const { provider, site } = await start()
-    const { page, who } = await tried(site, change)
-    expect([...reasonOf(page), who, site.done, site.errors]).toEqual([400, reason, undefined, [], []])
+    const { page, reason: found, who } = await tried(site, change)
+    expect([page.status, found, who, site.done, site.errors]).toEqual([400, reason, undefined, [], []])
     expect(provider.asked('/token')).toBe(0)
   })
 

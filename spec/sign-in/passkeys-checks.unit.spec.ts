@@ -66,6 +66,15 @@ const signing = async (answer: unknown, record: PasskeyRecord | undefined, at: P
 }
 const refused = { _tag: 'Refused' }
 
+const wrongBoth: Readonly<Record<string, WrongAssertion & WrongRegistration>> = {
+  'a subdomain': { origin: 'https://a.shop.example' },
+  'the origin null': { origin: 'null' },
+  'a frame in a page that is not listed': { crossOrigin: true, topOrigin: 'https://evil.example' },
+  'an outer page without a frame': { topOrigin: 'https://portal.example' },
+  'backed up, but not eligible': { backupEligible: false },
+  'bytes after the end': { trailing: Buffer.from([0]) },
+}
+
 describe('a registration', () => {
   it('gives what the record needs', async () => {
     const phone = phoneOf({ synced: false })
@@ -98,12 +107,7 @@ describe('a registration', () => {
   }
 
   const wrongs: Readonly<Record<string, WrongRegistration>> = {
-    'a subdomain': { origin: 'https://a.shop.example' },
-    'the origin null': { origin: 'null' },
-    'a frame in a page that is not listed': { crossOrigin: true, topOrigin: 'https://evil.example' },
-    'an outer page without a frame': { topOrigin: 'https://portal.example' },
-    'backed up, but not eligible': { backupEligible: false },
-    'bytes after the end': { trailing: Buffer.from([0]) },
+    ...wrongBoth,
     'a modulus of 1024 bits': { algorithm: 'RS256', modulusLength: 1024 },
     'a modulus of 2047 bits': {
       publicKey: rsa(Buffer.concat([Buffer.from([0x63]), modulus(255)]), Buffer.from([1, 0, 1])),
@@ -154,15 +158,7 @@ describe('a registration', () => {
 })
 
 describe('an assertion', () => {
-  const wrongs: Readonly<Record<string, WrongAssertion>> = {
-    'a subdomain': { origin: 'https://a.shop.example' },
-    'the origin null': { origin: 'null' },
-    'a frame in a page that is not listed': { crossOrigin: true, topOrigin: 'https://evil.example' },
-    'an outer page without a frame': { topOrigin: 'https://portal.example' },
-    'backed up, but not eligible': { backupEligible: false },
-    'bytes after the end': { trailing: Buffer.from([0]) },
-  }
-  it.each(Object.entries(wrongs))('with %s is refused', async (_name, wrong) => {
+  it.each(Object.entries(wrongBoth))('with %s is refused', async (_name, wrong) => {
     const phone = phoneOf()
     const record = await recordOf(phone)
     expect(await signing(got(phone, wrong), record)).toStrictEqual(refused)

@@ -16,10 +16,17 @@ const signedInAs = async (who: { browser: ReturnType<typeof jsonClient> }) => {
   return status === 200 ? (body as { user: string }).user : status
 }
 
+/** A site where anna is signed in, and has a passkey. */
+const annaAt = async (
+  ...[options, phone]: [...Parameters<typeof servedPasskeySite>, Parameters<typeof withPasskey>[2]?]
+) => {
+  const site = await servedPasskeySite(options)
+  return { ...site, anna: await withPasskey(site.url, 'anna', phone) }
+}
+
 describe('W-01 a passkey is registered and signs in', () => {
   it('registers with a fresh proof, signs in without a name, and leads to the path of the begin', async () => {
-    const { url, store, calls } = await servedPasskeySite()
-    const anna = await withPasskey(url, 'anna')
+    const { store, calls, anna } = await annaAt()
     expect(await store.ofUser('anna')).toMatchObject([{ id: anna.id, rpId, transports: ['internal'], counter: 0 }])
     expect((await anna.browser.get('/passkeys')).body).toStrictEqual([{ id: anna.id }])
     await anna.browser.post('/sign-out')
@@ -35,8 +42,7 @@ describe('W-01 a passkey is registered and signs in', () => {
   })
 
   it('the options are the JSON of WebAuthn, with these defaults', async () => {
-    const { url } = await servedPasskeySite()
-    const anna = await withPasskey(url, 'anna')
+    const { anna } = await annaAt()
     expect(await optionsFrom(anna, '/passkeys/options')).toStrictEqual({
       challenge: expect.stringMatching(/^[\w-]{40,}$/),
       rp: { id: rpId, name: 'Shop' },
@@ -89,8 +95,7 @@ describe('W-02 an answer is good once, for its own ceremony, in its own browser'
   })
 
   it('of twenty at the same time one is in', async () => {
-    const { url, calls } = await servedPasskeySite()
-    const anna = await withPasskey(url, 'anna')
+    const { calls, anna } = await annaAt()
     const assertion = anna.phone.get(await optionsFrom(anna, '/sign-in/passkey/options'))
     const replies = await Promise.all(
       Array.from({ length: 20 }, () => anna.browser.post('/sign-in/passkey', assertion)),
@@ -101,8 +106,7 @@ describe('W-02 an answer is good once, for its own ceremony, in its own browser'
   })
 
   it('registration, sign-in and step-up never take each other’s answer', async () => {
-    const { url, store } = await servedPasskeySite()
-    const anna = await withPasskey(url, 'anna')
+    const { store, anna } = await annaAt()
     const signIn = () => optionsFrom(anna, '/sign-in/passkey/options')
     const prove = () => optionsFrom(anna, '/prove/passkey/options')
     const create = () => optionsFrom(anna, '/passkeys/options')
@@ -119,8 +123,7 @@ describe('W-02 an answer is good once, for its own ceremony, in its own browser'
   })
 
   it('the challenge of another browser is unknown, and is still good in its own', async () => {
-    const { url } = await servedPasskeySite()
-    const anna = await withPasskey(url, 'anna')
+    const { url, anna } = await annaAt()
     const assertion = anna.phone.get(await optionsFrom(anna, '/sign-in/passkey/options'))
     const thief = person(url)
     expect(await thief.browser.post('/sign-in/passkey', assertion)).toMatchObject(unknown)
@@ -131,8 +134,7 @@ describe('W-02 an answer is good once, for its own ceremony, in its own browser'
   })
 
   it('a challenge that was not made here is unknown', async () => {
-    const { url } = await servedPasskeySite()
-    const anna = await withPasskey(url, 'anna')
+    const { anna } = await annaAt()
     for (const challenge of ['AAAA', 'Y2hhbGxlbmdl', randomBytes(200).toString('base64url')]) {
       expect(await use(anna, { challenge })).toMatchObject(unknown)
     }
@@ -140,8 +142,7 @@ describe('W-02 an answer is good once, for its own ceremony, in its own browser'
 
   it('after its time it is late; the page asks again, and is in', async () => {
     const clock = stoppedClock()
-    const { url } = await servedPasskeySite({ passkeys: { lifetime: 1500 } })
-    const anna = await withPasskey(url, 'anna')
+    const { anna } = await annaAt({ passkeys: { lifetime: 1500 } })
     await anna.browser.post('/sign-out')
     const assertion = anna.phone.get(await optionsFrom(anna, '/sign-in/passkey/options'))
     clock.move(1600)
@@ -165,8 +166,7 @@ describe('W-03 what is wrong is refused, with one answer for all', () => {
     'another id': { id: 'AAAAAAAAAAAAAAAAAAAAAA' },
   }
   it.each(Object.entries(common))('%s', async (_name, wrong) => {
-    const { url, store, calls } = await servedPasskeySite()
-    const anna = await withPasskey(url, 'anna')
+    const { store, calls, anna } = await annaAt()
     const kept = await store.byId(anna.id)
     const other = { ...anna, phone: softwareAuthenticator({ origin }) }
     expect(await register(other, wrong)).toMatchObject(unknown)
@@ -185,8 +185,7 @@ describe('W-03 what is wrong is refused, with one answer for all', () => {
     'a wrong signature': { signature: 'wrong' },
   }
   it.each(Object.entries(assertions))('an assertion with %s', async (_name, wrong) => {
-    const { url, calls } = await servedPasskeySite()
-    const anna = await withPasskey(url, 'anna')
+    const { calls, anna } = await annaAt()
     await anna.browser.post('/sign-out')
     expect(await use(anna, wrong)).toMatchObject(unknown)
     expect([calls.signedIn, await signedInAs(anna)]).toEqual([0, 401])
@@ -215,8 +214,7 @@ describe('W-04 the counter', () => {
     { before: 5, after: 0, status: 400 },
     { before: 0, after: 0, status: 200 },
   ])('$after after $before is $status', async ({ before, after, status }) => {
-    const { url, store, calls } = await servedPasskeySite()
-    const anna = await withPasskey(url, 'anna', { synced: before === 0 })
+    const { store, calls, anna } = await annaAt(undefined, { synced: before === 0 })
     expect(await use(anna, { counter: before })).toHaveProperty('status', 200)
     const reply = await use(anna, { counter: after })
     expect(reply.status).toBe(status)
@@ -241,8 +239,7 @@ describe('W-04 events', () => {
 
   it('a registration and a counter that does not grow are reported, a wrong signature is not', async () => {
     listen()
-    const { url } = await servedPasskeySite()
-    const anna = await withPasskey(url, 'anna', { synced: false })
+    const { anna } = await annaAt(undefined, { synced: false })
     await use(anna, { counter: 7 })
     await use(anna, { counter: 3 })
     await use(anna, { counter: 2, signature: 'wrong' })
@@ -253,8 +250,7 @@ describe('W-04 events', () => {
   })
 
   it('of several answers with one counter at the same time, one is in, and all others are reported', async () => {
-    const { url, calls } = await servedPasskeySite()
-    const anna = await withPasskey(url, 'anna', { synced: false })
+    const { calls, anna } = await annaAt(undefined, { synced: false })
     listen()
     const answers = []
     for (let at = 0; at < 4; at += 1) {
@@ -268,8 +264,7 @@ describe('W-04 events', () => {
 
 describe('W-05 flags of a backup', () => {
   it('that change after the registration are accepted and stored', async () => {
-    const { url, store } = await servedPasskeySite()
-    const anna = await withPasskey(url, 'anna', { synced: false })
+    const { store, anna } = await annaAt(undefined, { synced: false })
     expect(await store.byId(anna.id)).toMatchObject({ backupEligible: false, backedUp: false })
     expect(await use(anna, { backupEligible: true, backedUp: true })).toHaveProperty('status', 200)
     expect(await store.byId(anna.id)).toMatchObject({ backupEligible: true, backedUp: true })
@@ -312,8 +307,7 @@ describe('W-06 registration', () => {
 
   it('removing asks for a fresh proof, and finds only passkeys of the user', async () => {
     const clock = stoppedClock()
-    const { url, store } = await servedPasskeySite({ fresh: 1500 })
-    const anna = await withPasskey(url, 'anna')
+    const { url, store, anna } = await annaAt({ fresh: 1500 })
     const bert = person(url)
     await bert.browser.post('/sign-in/password/bert')
     expect(await bert.browser.send('DELETE', `/passkeys/${anna.id}`)).toHaveProperty('status', 404)
@@ -418,8 +412,7 @@ describe('W-09 outages', () => {
 
   it('a store that is silent is unavailable after the time limit', async () => {
     const store: Store = { ...memoryStore(), update: () => new Promise(() => {}) }
-    const { url } = await servedPasskeySite({ store, passkeys: { timeout: 100 } })
-    const anna = await withPasskey(url, 'anna')
+    const { anna } = await annaAt({ store, passkeys: { timeout: 100 } })
     expect(await use(anna)).toHaveProperty('status', 503)
   })
 
@@ -441,8 +434,7 @@ describe('W-09 outages', () => {
         return store.update(...args)
       },
     }
-    const { url, calls } = await servedPasskeySite({ store: counted, sessionStore: failing })
-    const anna = await withPasskey(url, 'anna')
+    const { calls, anna } = await annaAt({ store: counted, sessionStore: failing })
     await anna.browser.post('/sign-out')
     isDown = true
     const options = await optionsFrom(anna, '/sign-in/passkey/options')
@@ -453,8 +445,7 @@ describe('W-09 outages', () => {
 
 describe('W-10 step-up', () => {
   it('with the passkey of another user is refused, and the session stays as it was', async () => {
-    const { url, store, calls } = await servedPasskeySite()
-    const anna = await withPasskey(url, 'anna')
+    const { url, store, calls, anna } = await annaAt()
     const bert = await withPasskey(url, 'bert')
     const kept = await store.byId(bert.id)
     const answer = bert.phone.get(await optionsFrom(anna, '/prove/passkey/options'))

@@ -2,26 +2,18 @@
 import { createHash } from 'node:crypto'
 import { withAuth } from 'koa-with-auth'
 import { begin } from 'koa-with-auth/sign-in'
-import { oauth2, type OidcKind } from 'koa-with-auth/sign-in/oidc'
+import type { OidcKind } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it } from 'vitest'
-import { reserved } from '../support/servers/server.js'
-import { newBrowser, providerSite, siteOf, type ProviderSite } from '../support/sites/providerSite.js'
+import { newBrowser, type ProviderSite, type SiteOptions } from '../support/sites/providerSite.js'
+import { plainSite, wrongSite } from '../support/sites/wrongProviderSite.js'
 import { navigation, type UserAgent } from '../support/servers/userAgent.js'
-import { wrongProvider } from '../support/servers/wrongProvider.js'
 
-const start = async () => {
-  const provider = await wrongProvider()
-  const site = await siteOf(
-    provider.issuer,
-    {},
-    {
-      routes: (router, { provider: kind }) => {
-        router.get('/popup', withAuth(null), begin(kind as OidcKind, { display: 'popup' }))
-      },
-    },
-  )
-  return { provider, site }
+const routes: SiteOptions['routes'] = (router, kinds) => {
+  // Safe: there is one
+  router.get('/popup', withAuth(null), begin(Object.values(kinds)[0] as OidcKind, { display: 'popup' }))
 }
+
+const start = () => wrongSite({}, { routes })
 
 const toCallback = async (site: ProviderSite, browser: UserAgent, query = ''): Promise<string> => {
   const { stopped } = await browser.open(`${site.origin}/popup${query}`, (url) => url.includes('/callback'))
@@ -99,27 +91,7 @@ describe('O-11 a sign-in in a popup', () => {
   })
 
   it('works with plain OAuth 2.0, which has no such parameter', async () => {
-    const provider = await wrongProvider()
-    const { issuer } = provider
-    const place = await reserved()
-    const site = await providerSite(
-      {
-        kinds: (callback) => ({
-          plain: oauth2({
-            name: 'plain',
-            authorize: `${issuer}/authorize`,
-            token: `${issuer}/token`,
-            client: { id: 'shop', secret: 'a secret of the client' },
-            callback: callback('plain'),
-            subject: () => 7,
-          }),
-        }),
-        routes: (router, { plain }) => {
-          router.get('/popup', withAuth(null), begin(plain as OidcKind, { display: 'popup' }))
-        },
-      },
-      place,
-    )
+    const { provider, site } = await plainSite({}, { routes })
     const browser = newBrowser()
     const page = await finished(browser, await toCallback(site, browser))
     expect([page.status, await site.me(browser)]).toEqual([200, 'plain-7'])
