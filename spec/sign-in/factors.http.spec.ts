@@ -5,7 +5,7 @@ import { totp, type TotpOptions } from 'koa-with-auth/sign-in'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { bytesOf, codeOf, codeOfStep } from '../support/servers/authenticatorApp.js'
 import { expectAnonymousAt, expectUser } from '../support/sites/signedIn.js'
-import { pathOf, sendJson, signInSite, type SignInSite } from '../support/sites/signInSite.js'
+import { pathOf, sendJson, signInSite, visitedSite, type SignInSite } from '../support/sites/signInSite.js'
 import { setCookies, strongKey, type Visitor } from '../support/sites/sessionsApp.js'
 import { describeEveryOther } from '../support/stores/sessionStores.js'
 
@@ -26,6 +26,21 @@ const half = async (visitor: Visitor): Promise<string> => {
   const answer = await sendJson(visitor, '/sign-in/password', password)
   expect(answer.body).toMatchObject({ next: 'code' })
   return (answer.body as { handle: string }).handle
+}
+
+/** A visitor who is signed in by the password. */
+const knownSite = async (...given: Parameters<typeof signInSite>) => {
+  const made = await visitedSite(...given)
+  await sendJson(made.visitor, '/sign-in/password', password)
+  return made
+}
+
+/** A visitor who has given the first of two factors. */
+const halfway = async (...given: Parameters<typeof signInSite>) => {
+  const site = await signInSite(...given)
+  const { secret } = await enrolled(site)
+  const visitor = site.visitor()
+  return { site, secret, visitor, handle: await half(visitor) }
 }
 
 const clocked = (store: Store = memoryStore(), further: Pick<TotpOptions, 'window'> = {}) => {
@@ -186,10 +201,7 @@ describeEveryOther((store) => {
     })
 
     it('T5 takes five tries, also in parallel', async () => {
-      const site = await signInSite(store)
-      const { secret } = await enrolled(site)
-      const visitor = site.visitor()
-      const handle = await half(visitor)
+      const { secret, visitor, handle } = await halfway(store)
       const sent = Array.from({ length: 10 }, () => sendJson(visitor, '/sign-in/code', { handle, code: '1' }))
       const statuses = (await Promise.all(sent)).map(({ status }) => status).sort()
       expect(statuses).toEqual([...Array<number>(5).fill(400), ...Array<number>(5).fill(403)])
@@ -198,10 +210,7 @@ describeEveryOther((store) => {
     })
 
     it('T7 another browser cannot finish it, and a reset ends it', async () => {
-      const site = await signInSite(store)
-      const { secret } = await enrolled(site)
-      const visitor = site.visitor()
-      const handle = await half(visitor)
+      const { site, secret, visitor, handle } = await halfway(store)
       const thief = site.visitor()
       await half(thief)
       expect((await sendJson(thief, '/sign-in/code', { handle, code: codeOf(secret) })).status).toBe(400)
@@ -218,10 +227,7 @@ describeEveryOther((store) => {
     })
 
     it('T7 a reset while the code is checked ends it, too', async () => {
-      const site = await signInSite(store)
-      const { secret } = await enrolled(site)
-      const visitor = site.visitor()
-      const handle = await half(visitor)
+      const { site, secret, visitor, handle } = await halfway(store)
       let asked = 0
       site.store.instead.get = async (keys) => {
         const [stamp] = keys.filter((key) => key.includes('/stamp/'))
@@ -260,9 +266,7 @@ describeEveryOther((store) => {
     })
 
     it('T9 an enrolment without its first code is not active', async () => {
-      const site = await signInSite(store)
-      const visitor = site.visitor()
-      await sendJson(visitor, '/sign-in/password', password)
+      const { site, visitor } = await knownSite(store)
       const old = (await visitor.post('/factors/totp')).body as { secret: string }
       await visitor.post('/factors/totp')
       expect((await sendJson(visitor, '/factors/totp/confirm', { code: codeOf(old.secret) })).status).toBe(403)
@@ -288,10 +292,7 @@ describeEveryOther((store) => {
     })
 
     it('the store down: 503, and nothing was checked', async () => {
-      const site = await signInSite(store)
-      const { secret } = await enrolled(site)
-      const visitor = site.visitor()
-      const handle = await half(visitor)
+      const { site, secret, visitor, handle } = await halfway(store)
       site.store.instead.insert = async () => Promise.reject(new Error('down'))
       expect((await sendJson(visitor, '/sign-in/code', { handle, code: codeOf(secret) })).status).toBe(503)
       delete site.store.instead.insert
@@ -317,9 +318,7 @@ describeEveryOther((store) => {
     })
 
     it('T12 a step-up ends as the user who began it, still signed in', async () => {
-      const site = await signInSite(store)
-      const visitor = site.visitor()
-      await sendJson(visitor, '/sign-in/password', password)
+      const { site, visitor } = await knownSite(store)
       const begin = async () => {
         const { handle } = (await sendJson(visitor, '/prove/mail', {})).body as { handle: string }
         return { handle, code: (await site.mail()).code }
@@ -339,8 +338,7 @@ describeEveryOther((store) => {
     })
 
     it('T11 is fresh at maxAge, not a millisecond later, and never in the future', async () => {
-      const site = await signInSite(store)
-      const visitor = site.visitor()
+      const { visitor } = await visitedSite(store)
       const now = Date.now()
       vi.useFakeTimers({ now, toFake: ['Date'] })
       onTestFinished(() => void vi.useRealTimers())
@@ -361,8 +359,7 @@ describeEveryOther((store) => {
     })
 
     it('a session without a proof counts as another method, at its sign-in', async () => {
-      const site = await signInSite(store)
-      const visitor = site.visitor()
+      const { site, visitor } = await visitedSite(store)
       await visitor.post('/login')
       expect((await visitor.ask('/proofs')).body).toMatchObject([{ method: 'other' }])
       expect((await visitor.post('/transfer')).status).toBe(200)
@@ -371,9 +368,7 @@ describeEveryOther((store) => {
     })
 
     it('cannot be written into the session by hand', async () => {
-      const site = await signInSite(store)
-      const visitor = site.visitor()
-      await sendJson(visitor, '/sign-in/password', password)
+      const { site, visitor } = await knownSite(store)
       const { auth } = (await visitor.ask('/read')).body as { auth: { details: string } }
       const forged = { ...auth, details: auth.details.replace('password', 'totp') }
       site.forging.with = (data) => Object.assign(data, { auth: forged })

@@ -19,7 +19,7 @@ import { withAuth } from 'koa-with-auth'
 import { running } from '../support/models/behavior.js'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { anna, expectAnonymousAt, expectUser } from '../support/sites/signedIn.js'
-import { pathOf, sendJson, signInSite } from '../support/sites/signInSite.js'
+import { pathOf, sendJson, signInSite, visitedSite } from '../support/sites/signInSite.js'
 import { describeEveryOther } from '../support/stores/sessionStores.js'
 import { sessionsApp, setCookies, type Visitor } from '../support/sites/sessionsApp.js'
 import { stoppedClock } from '../support/runs/clock.js'
@@ -28,8 +28,7 @@ const ask = { address: anna }
 
 /** A site, a visitor who has asked for a mail to sign in, and the mail. */
 const asked = async (...given: Parameters<typeof signInSite>) => {
-  const site = await signInSite(...given)
-  const visitor = site.visitor()
+  const { site, visitor } = await visitedSite(...given)
   const { handle } = (await sendJson(visitor, '/sign-in/mail', ask)).body as { handle: string }
   const { code, link } = await site.mail()
   const typed = (code: unknown, who = visitor) => sendJson(who, '/sign-in/mail/code', { handle, code })
@@ -39,8 +38,7 @@ const asked = async (...given: Parameters<typeof signInSite>) => {
 describeEveryOther((store) => {
   describe('C-04 a mail that signs in', () => {
     it('the code, typed where it began, signs in once', async () => {
-      const site = await signInSite(store)
-      const visitor = site.visitor()
+      const { site, visitor } = await visitedSite(store)
       const begun = await sendJson(visitor, '/sign-in/mail', { ...ask, returnTo: '/basket' })
       expect([begun.status, Object.keys(begun.body as object)]).toEqual([200, ['handle']])
       const { handle } = begun.body as { handle: string }
@@ -88,8 +86,7 @@ describeEveryOther((store) => {
     })
 
     it('a link carries no long path, and a path that comes twice is none', async () => {
-      const site = await signInSite(store)
-      const visitor = site.visitor()
+      const { site, visitor } = await visitedSite(store)
       const path = (length: number) => `/${'a'.repeat(length - 1)}`
       for (const [returnTo, led] of [
         [path(1000), path(1000)],
@@ -199,8 +196,7 @@ describeEveryOther((store) => {
     })
 
     it('M5 is counted by the same limiter as tries, so asking again gives no new ones', async () => {
-      const site = await signInSite(store, { limit: 5 })
-      const visitor = site.visitor()
+      const { visitor } = await visitedSite(store, { limit: 5 })
       const statuses: number[] = []
       for (let at = 0; at < 4; at++) {
         const begun = await sendJson(visitor, '/sign-in/mail', ask)
@@ -256,8 +252,7 @@ describeEveryOther((store) => {
     })
 
     it('A-43 a form of more than 100 fields is 400, and a field that comes twice is no string', async () => {
-      const site = await signInSite(store)
-      const visitor = site.visitor()
+      const { visitor } = await visitedSite(store)
       const posted = (fields: ReadonlyArray<string>) =>
         visitor.ask('/sign-in/mail', {
           method: 'POST',
@@ -372,8 +367,7 @@ describeEveryOther((store) => {
     })
 
     it('M11 an address is verified by POST only, in any browser', async () => {
-      const site = await signInSite(store)
-      const visitor = site.visitor()
+      const { site, visitor } = await visitedSite(store)
       await sendJson(visitor, '/sign-in/password', { username: 'anna', password: 'anna-secret' })
       expect((await visitor.post('/verify')).status).toBe(204)
       const link = pathOf((await site.mail()).link)

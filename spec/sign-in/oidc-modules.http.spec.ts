@@ -13,8 +13,7 @@ import { navigation } from '../support/servers/userAgent.js'
 
 describe('O-07 a sign-in', () => {
   it('finds endpoints and keys by discovery [discovery-openid-config] [discovery-jwks-uri-keys] [oidcc-client-test] [idtoken-sig-rs256]', async () => {
-    const { provider, site } = await start()
-    const browser = newBrowser()
+    const { provider, site, browser } = await start()
     const url = await site.toCallback(browser)
     expect([provider.asked('/discovery'), provider.asked('/authorize'), provider.asked('/jwks')]).toEqual([1, 1, 0])
     await browser.send(url, { headers: navigation })
@@ -57,8 +56,7 @@ describe('O-07 a sign-in', () => {
   })
 
   it('whose error is posted is declined [form-post-error]', async () => {
-    const { provider, site } = await start({ responseMode: 'form_post' })
-    const browser = newBrowser()
+    const { provider, site, browser } = await start({ responseMode: 'form_post' })
     const begun = await browser.send(`${site.origin}/sign-in/provider`)
     const state = new URL(begun.location ?? '').searchParams.get('state') ?? ''
     const body = new URLSearchParams({ error: 'access_denied', state, iss: provider.issuer })

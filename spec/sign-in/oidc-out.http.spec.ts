@@ -57,14 +57,13 @@ const start = async (options: Partial<SiteOptions> = {}, timeout = limitFor(''),
       )
     },
   })
-  return { provider, site, asked }
+  return { provider, site, asked, browser: newBrowser() }
 }
 
 // O-14
 describe('signing out at the provider', () => {
   it('ends the session here first, and leads there and back [rp-init-logout]', async () => {
-    const { provider, site } = await start()
-    const browser = newBrowser()
+    const { provider, site, browser } = await start()
     await site.signIn(browser)
     const page = await browser.send(`${site.origin}/sign-out/provider?returnTo=/bye`, { method: 'POST' })
     expect(await site.me(browser)).toBeUndefined()
@@ -86,8 +85,7 @@ describe('signing out at the provider', () => {
   it.each(['?state=x', '', '?state=a&state=b', '?returnTo=//evil.example'])(
     'leads home from %s, and ends no session [rp-init-logout-other-state] [rp-init-logout-no-state]',
     async (query) => {
-      const { site } = await start()
-      const browser = newBrowser()
+      const { site, browser } = await start()
       await site.signIn(browser)
       const page = await browser.send(`${site.origin}/signed-out${query}`, { headers: navigation })
       expect([page.status, page.location, page.body]).toEqual([303, `${site.origin}/`, ''])
@@ -104,8 +102,7 @@ describe('signing out at the provider', () => {
 
   it('ends the session here if the provider is down, or has no such endpoint', async () => {
     for (const isDown of [true, false]) {
-      const { provider, site } = await start({}, limitFor(isDown ? 'hanging' : ''))
-      const browser = newBrowser()
+      const { provider, site, browser } = await start({}, limitFor(isDown ? 'hanging' : ''))
       if (!isDown) provider.metadata = { end_session_endpoint: undefined }
       await browser.send(`${site.origin}/sign-in/as/anna`, { method: 'POST' })
       if (isDown) provider.answers['/discovery'] = failing.hanging
@@ -115,8 +112,7 @@ describe('signing out at the provider', () => {
   })
 
   it('ends nothing by a GET, or for another site', async () => {
-    const { site } = await start()
-    const browser = newBrowser()
+    const { site, browser } = await start()
     await site.signIn(browser)
     const url = `${site.origin}/sign-out/provider`
     expect((await browser.send(url, { headers: navigation })).status).toBe(405)
@@ -211,8 +207,7 @@ describe('a sign-out by the provider', () => {
     const memory = memoryStore()
     let isDown = false
     const members = async (set: string) => (isDown ? Promise.reject(new Error('down')) : memory.members(set))
-    const { provider, site } = await start({ list: true, store: { ...memory, members } })
-    const browser = newBrowser()
+    const { provider, site, browser } = await start({ list: true, store: { ...memory, members } })
     provider.claims = (claims) => ({ ...claims, sid: 's0' })
     await site.signIn(browser)
     isDown = true
@@ -231,8 +226,7 @@ describe('a sign-out by the provider', () => {
   })
 
   it('is not refused as a request of another site, and reads no cookie', async () => {
-    const { provider, site } = await start()
-    const browser = newBrowser()
+    const { provider, site, browser } = await start()
     await browser.send(`${site.origin}/sign-in/as/bert`, { method: 'POST' })
     const page = await browser.send(`${site.origin}/sign-out/backchannel`, {
       method: 'POST',

@@ -35,8 +35,7 @@ describe('O-09 an e-mail address', () => {
 
 describe('O-11 the path that follows', () => {
   it('is that of the beginning, if it comes once; what the callback says about it is not read', async () => {
-    const { site } = await start()
-    const browser = newBrowser()
+    const { site, browser } = await start()
     for (const [query, late, path] of [
       ['?returnTo=/one&returnTo=//evil.example', '', '/'],
       ['?returnTo=/one', '', '/one'],

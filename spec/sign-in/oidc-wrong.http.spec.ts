@@ -287,8 +287,7 @@ describe('an authorization response', () => {
   })
 
   it('with a foreign state and an error uses nothing up', async () => {
-    const { site } = await start()
-    const browser = newBrowser()
+    const { site, browser } = await start()
     const url = await site.toCallback(browser)
     await browser.send(`${site.origin}/sign-in/provider/callback?error=access_denied&state=x`, { headers: navigation })
     await browser.open(url)

@@ -21,7 +21,7 @@ const start = async (
     provider: oidc(shopAt(provider.issuer, callback('provider'), over)),
   })
   const site = await providerSite({ kinds, ...options }, place)
-  return { site, provider }
+  return { site, provider, browser: newBrowser() }
 }
 
 const count = (asked: ReadonlyArray<string>, request: string): number => asked.filter((one) => one === request).length
@@ -36,8 +36,7 @@ const finished = (_site: ProviderSite, url: string, browser = newBrowser()) =>
 
 describe('signing in with a provider', () => {
   it('goes there and back, and is led to where the user wanted to go', async () => {
-    const { site, provider } = await start()
-    const browser = newBrowser()
+    const { site, provider, browser } = await start()
     const url = await site.toCallback(browser, 'provider', '?returnTo=%2Fbasket%3Fpage%3D2')
     const page = await finished(site, url, browser)
     expect([page.status, page.location]).toEqual([303, `${site.origin}/basket?page=2`])
@@ -50,8 +49,7 @@ describe('signing in with a provider', () => {
 
   // O-01
   it.each([2, 20])('signs in from each of %i tabs, in any order, with one cookie', async (tabs) => {
-    const { site } = await start()
-    const browser = newBrowser()
+    const { site, browser } = await start()
     const urls: string[] = []
     for (let tab = 0; tab < tabs; tab++) urls.push(await site.toCallback(browser, 'provider', `?returnTo=/tab/${tab}`))
     const cookies = browser.cookies(`localhost:${site.port}`)
@@ -67,8 +65,7 @@ describe('signing in with a provider', () => {
 
   // O-13: OpenID Connect Core §3.1.2.6
   it('prompt=none asks once, and a refusal begins nothing by itself', async () => {
-    const { site, provider } = await start({ prompt: 'none' })
-    const browser = newBrowser()
+    const { site, provider, browser } = await start({ prompt: 'none' })
     const page = await site.signIn(browser)
     expect(refusal(page)).toEqual([400, 'provider'])
     expect(count(provider.asked, 'GET /auth')).toBe(1)
@@ -77,8 +74,7 @@ describe('signing in with a provider', () => {
 
   // O-02
   it('leads a callback that is loaded again to where the first one led, without asking the provider', async () => {
-    const { site, provider } = await start()
-    const browser = newBrowser()
+    const { site, provider, browser } = await start()
     const url = await site.toCallback(browser, 'provider', '?returnTo=/basket')
     await finished(site, url, browser)
     const asked = provider.asked.length
@@ -92,8 +88,7 @@ describe('signing in with a provider', () => {
 
   // C-01
   it('is tied to the browser by one cookie, HttpOnly and Lax, that each beginning renews, and no secret twice', async () => {
-    const { site } = await start()
-    const browser = newBrowser()
+    const { site, browser } = await start()
     const begun = await browser.send(`${site.origin}/sign-in/provider`)
     expect(begun.setCookie).toEqual([
       expect.stringMatching(/^browser=[\w-]{43}; path=\/; expires=[^;]+; samesite=lax; httponly$/),
@@ -112,8 +107,7 @@ describe('signing in with a provider', () => {
 
   // O-02
   it('asks for tokens once when a callback comes five times at once, and leads all to the same place', async () => {
-    const { site, provider } = await start()
-    const browser = newBrowser()
+    const { site, provider, browser } = await start()
     const url = await site.toCallback(browser)
     const pages = await Promise.all([1, 2, 3, 4, 5].map(() => finished(site, url, browser)))
     expect(pages.map(({ status, location }) => [status, location])).toEqual(pages.map(() => [303, `${site.origin}/`]))
@@ -125,8 +119,7 @@ describe('signing in with a provider', () => {
 
   // O-03
   it('refuses a callback in another browser, which uses nothing up', async () => {
-    const { site, provider } = await start()
-    const browser = newBrowser()
+    const { site, provider, browser } = await start()
     const url = await site.toCallback(browser)
     const other = newBrowser()
     expect(refusal(await finished(site, url, other))).toEqual([400, 'unknown'])
@@ -151,8 +144,7 @@ describe('signing in with a provider', () => {
   })
 
   it('answers 503 when the provider is down at the callback', async () => {
-    const { site, provider } = await start()
-    const browser = newBrowser()
+    const { site, provider, browser } = await start()
     const url = await site.toCallback(browser)
     await provider.stop()
     const page = await finished(site, url, browser)
@@ -174,8 +166,7 @@ describe('signing in with a provider', () => {
 
   // O-12
   it('gives the session another id, and keeps no data that were not named', async () => {
-    const { site } = await start()
-    const browser = newBrowser()
+    const { site, browser } = await start()
     await browser.send(`${site.origin}/basket/apple`, { method: 'POST' })
     const before = browser.copy()
     const id = browser.cookies(`localhost:${site.port}`).get('session')
@@ -187,8 +178,7 @@ describe('signing in with a provider', () => {
 
   // O-12
   it('ends the session of the user before', async () => {
-    const { site } = await start()
-    const browser = newBrowser()
+    const { site, browser } = await start()
     await browser.send(`${site.origin}/sign-in/as/bert`, { method: 'POST' })
     const before = browser.copy()
     await site.signIn(browser)
@@ -223,8 +213,7 @@ describe('signing in with a provider', () => {
 
   // O-13
   it('does not begin by a form in a frame of the same site', async () => {
-    const { site, provider } = await start()
-    const browser = newBrowser()
+    const { site, provider, browser } = await start()
     await browser.send(`${site.origin}/sign-in/as/bert`, { method: 'POST' })
     const begun = async (destination: string) => {
       const headers = { 'Sec-Fetch-Dest': destination, 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
@@ -238,8 +227,7 @@ describe('signing in with a provider', () => {
   // O-15
   it('pushes the authorization request where the provider demands it', async () => {
     const features = { pushedAuthorizationRequests: { enabled: true, requirePushedAuthorizationRequests: true } }
-    const { site, provider } = await start({}, { features })
-    const browser = newBrowser()
+    const { site, provider, browser } = await start({}, { features })
     const page = await browser.send(`${site.origin}/sign-in/provider`)
     expect([...new URL(page.location ?? '').searchParams.keys()].sort()).toEqual(['client_id', 'request_uri'])
     await site.signIn(browser)
@@ -249,8 +237,7 @@ describe('signing in with a provider', () => {
 
   // O-13, without a browser
   it('answers a posted response with a redirect that changes nothing by itself', async () => {
-    const { site, provider } = await start({ responseMode: 'form_post' })
-    const browser = newBrowser()
+    const { site, provider, browser } = await start({ responseMode: 'form_post' })
     const begun = await browser.send(`${site.origin}/sign-in/provider`)
     expect(new URL(begun.location ?? '').searchParams.get('response_mode')).toBe('form_post')
     const form = await browser.open(begun.location ?? '')
@@ -276,8 +263,7 @@ describe('signing in with a provider', () => {
 
   // O-16
   it('finishes with an older signing key, and not with a removed one', async () => {
-    const { site } = await start()
-    const browser = newBrowser()
+    const { site, browser } = await start()
     const urls = [await site.toCallback(browser), await site.toCallback(browser)]
     const [old = ''] = site.keys
     site.keys.splice(0, 1, 'another signing key that is long enough', old)

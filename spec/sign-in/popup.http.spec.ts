@@ -24,8 +24,7 @@ const finished = (browser: UserAgent, url: string) => browser.send(url, { header
 
 describe('O-11 a sign-in in a popup', () => {
   it('ends on a page that has the return path, one script that its policy names, and nothing else', async () => {
-    const { provider, site } = await start()
-    const browser = newBrowser()
+    const { provider, site, browser } = await start()
     const url = await toCallback(site, browser, '?returnTo=%2Fbasket%3Fpage%3D2')
     expect(provider.authorizationRequest().get('display')).toBe('popup')
     const page = await finished(browser, url)
@@ -50,8 +49,7 @@ describe('O-11 a sign-in in a popup', () => {
   })
 
   it('leads on without scripts', async () => {
-    const { site } = await start()
-    const browser = newBrowser()
+    const { site, browser } = await start()
     const page = await finished(browser, await toCallback(site, browser, '?returnTo=/basket'))
     expect(page.body).toContain('<noscript><meta http-equiv="refresh" content="0;url=/basket"></noscript>')
   })
@@ -61,16 +59,14 @@ describe('O-11 a sign-in in a popup', () => {
     ['/"><script>alert(1)</script>', '/&#34;&#62;&#60;script&#62;alert(1)&#60;/script&#62;'],
     [`/a'b&c;d`, '/a&#39;b&#38;c;d'],
   ])('writes the return path %s as %s', async (returnTo, written) => {
-    const { site } = await start()
-    const browser = newBrowser()
+    const { site, browser } = await start()
     const page = await finished(browser, await toCallback(site, browser, `?returnTo=${encodeURIComponent(returnTo)}`))
     expect(page.body).toContain(`<a href="${written}">`)
     expect(page.body.match(/<script/g)).toHaveLength(1)
   })
 
   it('that comes again, or twice at once, ends on the same page, and the code is sent once', async () => {
-    const { provider, site } = await start()
-    const browser = newBrowser()
+    const { provider, site, browser } = await start()
     const url = await toCallback(site, browser, '?returnTo=/basket')
     const pages = await Promise.all([finished(browser, url), finished(browser, url)])
     pages.push(await finished(browser, url))
@@ -79,8 +75,7 @@ describe('O-11 a sign-in in a popup', () => {
   })
 
   it('that fails is answered like any other, and in another tab a sign-in without it is a redirect', async () => {
-    const { site } = await start()
-    const browser = newBrowser()
+    const { site, browser } = await start()
     const popup = await toCallback(site, browser)
     const tab = await site.toCallback(browser, 'provider', '?returnTo=/tab')
     const elsewhere = await finished(newBrowser(), popup)
@@ -91,8 +86,7 @@ describe('O-11 a sign-in in a popup', () => {
   })
 
   it('works with plain OAuth 2.0, which has no such parameter', async () => {
-    const { provider, site } = await plainSite({}, { routes })
-    const browser = newBrowser()
+    const { provider, site, browser } = await plainSite({}, { routes })
     const page = await finished(browser, await toCallback(site, browser))
     expect([page.status, await site.me(browser)]).toEqual([200, 'plain-7'])
     expect(provider.authorizationRequest().get('display')).toBeNull()

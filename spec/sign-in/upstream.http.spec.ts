@@ -186,6 +186,12 @@ const start = async (options: SiteOptions = {}) => {
   return { issuer, resource, site, refreshes }
 }
 
+/** The same, where anna is signed in. */
+const signedIn = async (options?: SiteOptions) => {
+  const made = await start(options)
+  return { ...made, anna: await made.site.signIn() }
+}
+
 const atLater = (ms: number): void => {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + ms })
   onTestFinished(() => void vi.useRealTimers())
@@ -203,8 +209,7 @@ describe('the token of the user of a request', () => {
   })
 
   it('is kept for the client that it was given to, and for no other client at the same issuer', async () => {
-    const { site } = await start()
-    const anna = await site.signIn()
+    const { site, anna } = await signedIn()
     expect([(await site.get(anna, '/token')).status, (await site.get(anna, '/other')).status]).toEqual([200, 401])
   })
 
@@ -234,8 +239,7 @@ describe('the token of the user of a request', () => {
   })
 
   it('is a 503 while the provider is not reached, and the session goes on', async () => {
-    const { site, issuer } = await start()
-    const anna = await site.signIn()
+    const { site, issuer, anna } = await signedIn()
     await issuer.stop()
     atLater(400_000)
     expect((await site.get(anna, '/token')).status).toBe(503)
@@ -253,8 +257,7 @@ describe('the token of the user of a request', () => {
       update: (key, given, lifetime, was) => (texts.push(key, given), store.update(key, given, lifetime, was)),
       add: (set, member, lifetime) => (texts.push(set, member), store.add(set, member, lifetime)),
     }
-    const { site, issuer, refreshes } = await start({ store: noting })
-    const anna = await site.signIn()
+    const { site, issuer, refreshes, anna } = await signedIn({ store: noting })
     const token = (await site.get(anna, '/token')).body
     atLater(400_000)
     const next = (await site.get(anna, '/token')).body
@@ -277,8 +280,7 @@ describe('the token of the user of a request', () => {
 
 describe('an answer of the provider', () => {
   it.each([null, -1, 'soon', 1e300, {}, undefined, '300', 0])('with the lifetime %j ends nothing', async (lifetime) => {
-    const { site, issuer, refreshes } = await start()
-    const anna = await site.signIn()
+    const { site, issuer, refreshes, anna } = await signedIn()
     issuer.expiresIn = lifetime as number
     atLater(400_000)
     const next = await site.get(anna, '/token')
@@ -304,8 +306,7 @@ describe('an answer of the provider', () => {
   })
 
   it('asks for no scope again, and may grant fewer', async () => {
-    const { site, issuer, refreshes } = await start({ scope: ['read', 'write'] })
-    const anna = await site.signIn()
+    const { site, issuer, refreshes, anna } = await signedIn({ scope: ['read', 'write'] })
     atLater(400_000)
     expect((await site.get(anna, '/token')).status).toBe(200)
     expect(refreshes()).toEqual([{ grant_type: 'refresh_token', refresh_token: expect.any(String) as string }])
@@ -323,8 +324,7 @@ it('a store that fails is a 503, and the grant is there afterwards', async () =>
       return store.get(keys)
     },
   }
-  const { site } = await start({ store: failing })
-  const anna = await site.signIn()
+  const { site, anna } = await signedIn({ store: failing })
   // with the session, too, nobody knows who asks
   for (const [part, path] of [
     ['upstream', '/token'],
@@ -352,8 +352,7 @@ it('what came with a first factor is kept once the second one has come', async (
 
 describe('a grant that has ended', () => {
   it('is a 401 with why, a challenge, and a session that goes on', async () => {
-    const { site, issuer, refreshes } = await start()
-    const anna = await site.signIn()
+    const { site, issuer, refreshes, anna } = await signedIn()
     issuer.failWith = 'invalid_grant'
     atLater(400_000)
     const gone = await site.get(anna, '/token')
@@ -376,11 +375,10 @@ describe('a grant that has ended', () => {
 
   it('is what the handler makes of it, if it catches the error', async () => {
     let calls = 0
-    const { site, issuer } = await start({
+    const { site, issuer, anna } = await signedIn({
       handle: (_error, ctx) => void (ctx.body = 'caught'),
       onGone: (ctx) => void (ctx.body = `gone ${++calls}`),
     })
-    const anna = await site.signIn()
     issuer.failWith = 'invalid_grant'
     atLater(400_000)
     expect((await site.get(anna, '/token')).body).toBe('caught')
@@ -389,13 +387,12 @@ describe('a grant that has ended', () => {
 
   it('is what onGone makes of it, which is called once', async () => {
     let calls = 0
-    const { site, issuer } = await start({
+    const { site, issuer, anna } = await signedIn({
       onGone: (ctx, next) => {
         calls++
         return begin(site.provider)(ctx, next)
       },
     })
-    const anna = await site.signIn()
     issuer.failWith = 'invalid_grant'
     atLater(400_000)
     const led = await site.get(anna, '/token')
@@ -403,12 +400,11 @@ describe('a grant that has ended', () => {
   })
 
   it('although onGone throws the same', async () => {
-    const { site, issuer } = await start({
+    const { site, issuer, anna } = await signedIn({
       onGone: () => {
         throw new UpstreamGone('again')
       },
     })
-    const anna = await site.signIn()
     issuer.failWith = 'invalid_grant'
     atLater(400_000)
     expect((await site.get(anna, '/token')).status).toBe(401)
@@ -418,8 +414,7 @@ describe('a grant that has ended', () => {
   it.each([['invalid_client'], ['unauthorized_client'], [500], [503], [429], [200], [302]])(
     '%s ends nothing: it is a 503, and the next token is good',
     async (failWith) => {
-      const { site, issuer } = await start()
-      const anna = await site.signIn()
+      const { site, issuer, anna } = await signedIn()
       issuer.failWith = failWith
       atLater(400_000)
       const down = await site.get(anna, '/token')
@@ -497,8 +492,7 @@ describe('a grant that has ended', () => {
   })
 
   it.each([true, undefined])('is revoked at the provider if upstream says so: %j', async (revoke) => {
-    const { site, issuer } = await start(revoke === undefined ? {} : { revoke })
-    const anna = await site.signIn()
+    const { site, issuer, anna } = await signedIn(revoke === undefined ? {} : { revoke })
     await site.get(anna, '/sign-out')
     // a sign-in asks the provider afterwards
     await site.signIn('bert')
@@ -507,8 +501,7 @@ describe('a grant that has ended', () => {
   })
 
   it('ends here at once, also if the provider cannot revoke', async () => {
-    const { site, issuer } = await start({ revoke: true })
-    const anna = await site.signIn()
+    const { site, issuer, anna } = await signedIn({ revoke: true })
     await issuer.stop()
     expect((await site.get(anna, '/sign-out')).status).toBe(200)
     expect(site.errors).toEqual([])
@@ -527,8 +520,7 @@ describe('a grant that has ended', () => {
 
 describe('fetch', () => {
   it('refreshes once after a 401 of the resource, and sends what can be sent again', async () => {
-    const { site, resource, refreshes } = await start()
-    const anna = await site.signIn()
+    const { site, resource, refreshes, anna } = await signedIn()
     const token = (await site.get(anna, '/token')).body
     resource.refused.add(token)
     const answer = await site.get(anna, '/call/orders', { method: 'POST', body: 'one' })
@@ -538,8 +530,7 @@ describe('fetch', () => {
   })
 
   it('sends a body that streams once, and the next request has the next token', async () => {
-    const { site, resource, refreshes } = await start()
-    const anna = await site.signIn()
+    const { site, resource, refreshes, anna } = await signedIn()
     resource.refused.add((await site.get(anna, '/token')).body)
     const answer = await site.get(anna, '/stream/orders', { method: 'POST', body: 'one' })
     expect([answer.status, resource.asked.map(({ body }) => body)]).toEqual([401, ['one']])
@@ -548,8 +539,7 @@ describe('fetch', () => {
   })
 
   it('hands the second 401 on', async () => {
-    const { site, resource, refreshes } = await start()
-    const anna = await site.signIn()
+    const { site, resource, refreshes, anna } = await signedIn()
     resource.refused.add('*')
     expect((await site.get(anna, '/call/orders')).status).toBe(401)
     expect([resource.asked.length, refreshes().length]).toEqual([2, 1])

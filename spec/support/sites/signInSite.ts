@@ -248,3 +248,9 @@ export const signInSite = async (
     },
   }
 }
+
+/** The same, and a visitor of it. */
+export const visitedSite = async (...given: Parameters<typeof signInSite>) => {
+  const site = await signInSite(...given)
+  return { site, visitor: site.visitor() }
+}

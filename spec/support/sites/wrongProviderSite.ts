@@ -4,10 +4,10 @@ import { navigation } from '../servers/userAgent.js'
 import { wrongProvider } from '../servers/wrongProvider.js'
 import { newBrowser, providerSite, SECRET_CLIENT, siteOf, type ProviderSite, type SiteOptions } from './providerSite.js'
 
-/** A site with `oidc` as its kind `provider`. */
+/** A site with `oidc` as its kind `provider`, and a browser that has never been there. */
 export const wrongSite = async (over: Partial<OidcOptions> = {}, options: Partial<SiteOptions> = {}) => {
   const provider = await wrongProvider()
-  return { provider, site: await siteOf(provider.issuer, over, options) }
+  return { provider, site: await siteOf(provider.issuer, over, options), browser: newBrowser() }
 }
 
 /** `oauth2` for the client `shop`, whose users all have the id 7. */
@@ -26,7 +26,7 @@ export const plainSite = async (
   const provider = await wrongProvider()
   const given = typeof over === 'function' ? over(provider.issuer) : over
   const kinds: SiteOptions['kinds'] = (callback) => ({ plain: plainKind(provider.issuer, callback('plain'), given) })
-  return { provider, site: await providerSite({ kinds, ...options }) }
+  return { provider, site: await providerSite({ kinds, ...options }), browser: newBrowser() }
 }
 
 /** Signs in as far as the provider lets it: the page of the callback, its reason, and who is signed in then. */
