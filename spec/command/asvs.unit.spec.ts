@@ -236,6 +236,13 @@ describe('audit --asvs', () => {
     ['9.2.2', 'not known', /profile/, () => one(jwt())],
     ['9.2.2', 'holds', /httpJwt/, () => one(jwt({ profile: 'rfc9068' }))],
     ['9.1.1', 'not known', /show that/, () => one(key)],
+    ['7.5.1', 'not known', /^no operation asks for a fresh proof; say why none needs it$/, () => me()],
+    [
+      '7.5.3',
+      'not known',
+      /^a fresh proof is asked for by GET \/a; say why the others need none$/,
+      () => me(get('/a', sessionAuth({ proof: { maxAge: 60_000 } }))),
+    ],
   ])('of %s it says: %s, %s', (id, verdict, why, build) => {
     const row = rowsFor(verdictsOf(build()), 3).find((row) => row.id === id)
     expect(row).toMatchObject({ verdict, why: expect.stringMatching(why) as unknown })

@@ -124,13 +124,16 @@ const sessionVerdicts = (parts: ReadParts, { idle, absolute }: Fact): Verdicts =
     if (Number(ms) > LONGEST_SESSION) return verdictNotKnown(`${why}; say why that is short enough`)
     return unlessElsewhere(parts, why, 'ask for no other')
   }
-  const asked = proven.length === 0 ? 'no operation asks for a proof' : `asked for by ${places(proven)}`
+  const fresh =
+    proven.length === 0
+      ? 'no operation asks for a fresh proof; say why none needs it'
+      : `a fresh proof is asked for by ${places(proven)}; say why the others need none`
   return {
     ...each(['7.2.1', '7.2.3', '7.2.4', '7.4.1'], own),
     '7.2.2': own.verdict === 'holds' && key ? verdictNotKnown(`${key.at}: say why a key is no session`) : own,
     '7.3.1': ending(idle, 'without a request after'),
     '7.3.2': ending(absolute, 'at last after'),
-    ...each(['7.5.1', '7.5.3'], verdictNotKnown(`a fresh proof is ${asked}; say why the others need none`)),
+    ...each(['7.5.1', '7.5.3'], verdictNotKnown(fresh)),
   }
 }
 
