@@ -5,7 +5,7 @@
 import Router from '@koa/router'
 import { fromCookie, fromHeader, fromQuery, UnavailableError, withAuth } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
-import { httpIntrospection, httpJwt, type FindIssuer, type Issuer } from 'koa-with-auth/jwt'
+import { httpIntrospection, httpJwt, type FindIssuer, type Issuer, type JwtClaims } from 'koa-with-auth/jwt'
 import { mockRequest } from 'koa-with-auth/testing'
 import type { Request } from '../../src/core/Request.js'
 import { createClient } from 'redis'
@@ -17,13 +17,21 @@ import { describeWithRedis } from '../support/servers/redisServer.js'
 import { restartable } from '../support/servers/server.js'
 import { tokenSite } from '../support/sites/tokenSite.js'
 
+type Options = Parameters<typeof httpJwt<JwtClaims, JwtClaims>>[0]
+
+const siteOf = (options: Partial<Options> & Pick<Options, 'issuer'>) =>
+  tokenSite(httpJwt({ audience: API, ...options }))
+
+const verdict = async (answer: ReturnType<Awaited<ReturnType<typeof tokenSite>>['get']>) => {
+  const { status, ran } = await answer
+  return [status, ran]
+}
+
 describe('from', () => {
   it('a header: Authorization is not read, Vary names the field, and a write of another site passes', async () => {
     const provider = await identityProvider()
     const token = await provider.token()
-    const site = await tokenSite(
-      httpJwt({ issuer: provider.issuer, audience: API, from: fromHeader('Cf-Access-Jwt-Assertion') }),
-    )
+    const site = await siteOf({ issuer: provider.issuer, from: fromHeader('Cf-Access-Jwt-Assertion') })
     const good = await site.get(undefined, { 'cf-access-jwt-assertion': token })
     expect([good.status, good.ran]).toEqual([200, 1])
     expect(good.headers.get('vary')).toMatch(/Cf-Access-Jwt-Assertion/i)
@@ -46,7 +54,7 @@ describe('from', () => {
     ],
   ])('%s: a write of another site is refused, and reads pass', async (_case, options, sent) => {
     const provider = await identityProvider()
-    const site = await tokenSite(httpJwt({ issuer: provider.issuer, audience: API, ...options }))
+    const site = await siteOf({ issuer: provider.issuer, ...options })
     const headers = sent(await provider.token())
     expect((await site.get(undefined, headers)).ran).toBe(1)
     const forged = await site.get(undefined, { ...headers, origin: 'https://evil.example' }, 'POST')
@@ -58,7 +66,7 @@ describe('from', () => {
 
   it('a query, for EventSource: the response asks for no Referer', async () => {
     const provider = await identityProvider()
-    const site = await tokenSite(httpJwt({ issuer: provider.issuer, audience: API, from: fromQuery('access_token') }))
+    const site = await siteOf({ issuer: provider.issuer, from: fromQuery('access_token') })
     const answer = await fetch(`${site.url}/me?access_token=${await provider.token()}`)
     expect(answer.status).toBe(200)
     expect(answer.headers.get('referrer-policy')).not.toBeNull()
@@ -66,7 +74,7 @@ describe('from', () => {
 
   it('twice, or something else than a token, is a 401', async () => {
     const provider = await identityProvider()
-    const site = await tokenSite(httpJwt({ issuer: provider.issuer, audience: API, from: fromCookie('s') }))
+    const site = await siteOf({ issuer: provider.issuer, from: fromCookie('s') })
     const token = await provider.token()
     for (const cookie of [`s=${token}; s=${token}`, 's=', 's="x"', `s=${token} x`]) {
       const answer = await site.get(undefined, { cookie })
@@ -95,9 +103,7 @@ describe('audience: false', () => {
     ['an aud that is no string', { aud: 5, client_id: 'web' }, 401],
   ])('%s: %#', async (_case, claims, status) => {
     const provider = await identityProvider()
-    const site = await tokenSite(
-      httpJwt({ issuer: provider.issuer, audience: false, authorizedParties: ['web'] as ReadonlyArray<string> }),
-    )
+    const site = await siteOf({ issuer: provider.issuer, audience: false, authorizedParties: ['web'] })
     const answer = await site.get(await provider.token(claims as never))
     expect([answer.status, answer.ran]).toEqual([status, status === 200 ? 1 : 0])
   })
@@ -176,7 +182,7 @@ describe('issuers', () => {
 
   it('twenty tenants with one address of keys: one fetch, also at once; unknown ones are never fetched', async () => {
     const { issuer, token, known, fetched } = await tenants()
-    const site = await tokenSite(httpJwt({ issuer, audience: API }))
+    const site = await siteOf({ issuer })
     const answers = await Promise.all([...known].map(async (iss) => site.get(await token(iss))))
     expect(answers.map(({ status }) => status)).toEqual([...known].map(() => 200))
     expect(fetched()).toBe(1)
@@ -203,7 +209,7 @@ describe('issuers', () => {
       expect(given).toHaveLength(1)
       return Reflect.apply(issuer, undefined, given) as Issuer | undefined
     }
-    const site = await tokenSite(httpJwt({ issuer: { ofIssuerAlone }, audience: API }))
+    const site = await siteOf({ issuer: { ofIssuerAlone } })
     const [first = ''] = known
     for (let n = 0; n < 3; n++) expect((await site.get(await token(first, { jti: `${n}` }))).status).toBe(200)
     expect(asked).toEqual([first])
@@ -230,13 +236,10 @@ describe('issuers', () => {
       },
     ]
     for (const issuer of forms) {
-      const site = await tokenSite(httpJwt({ issuer, audience: API }))
+      const site = await siteOf({ issuer })
       const ofRed = await token(red)
       const answers = [await site.get(ofRed, { tenant: 'red' }), await site.get(ofRed, { tenant: 'blue' })]
-      expect(answers.map(({ status, ran }) => [status, ran])).toEqual([
-        [200, 1],
-        [401, 0],
-      ])
+      expect(answers.flatMap(({ status, ran }) => [status, ran])).toEqual([200, 1, 401, 0])
       expect((await site.get(await token(blue), { tenant: 'blue' })).status).toBe(200)
     }
     expect(fetched()).toBe(forms.length)
@@ -249,24 +252,17 @@ describe('issuers', () => {
       const [issuer = ''] = known
       const made = () => ({ issuer, jwksUri, audience: ['red'] as [string] })
       const same = made()
-      const site = await tokenSite(
-        httpJwt({
-          issuer: (_iss, request) => {
-            const own = how === 'makes anew' ? made() : same
-            if (how === 'changes inside of a list') own.audience[0] = request.get('tenant')
-            else own.audience = [request.get('tenant')]
-            return own
-          },
-          audience: API,
-        }),
-      )
+      const site = await siteOf({
+        issuer: (_iss, request) => {
+          const own = how === 'makes anew' ? made() : same
+          if (how === 'changes inside of a list') own.audience[0] = request.get('tenant')
+          else own.audience = [request.get('tenant')]
+          return own
+        },
+      })
       const [ofRed, ofBlue] = [await token(issuer, { aud: 'red' }), await token(issuer, { aud: 'blue' })]
-      const asking = [
-        [ofBlue, 'red'],
-        [ofBlue, 'blue'],
-      ] as const
       // while the keys are fetched
-      const atOnce = await Promise.all(asking.map(([one, tenant]) => site.get(one, { tenant })))
+      const atOnce = await Promise.all(['red', 'blue'].map((tenant) => site.get(ofBlue, { tenant })))
       const statuses = [...atOnce, await site.get(ofRed, { tenant: 'red' }), await site.get(ofRed, { tenant: 'blue' })]
       expect(statuses.map(({ status }) => status)).toEqual([401, 200, 200, 401])
     },
@@ -275,7 +271,7 @@ describe('issuers', () => {
   it('an issuer whose name is not the iss of the token admits no caller', async () => {
     const { jwksUri, token, known } = await tenants()
     const [first = '', second = ''] = known
-    const site = await tokenSite(httpJwt({ issuer: () => ({ issuer: first, jwksUri }), audience: API }))
+    const site = await siteOf({ issuer: () => ({ issuer: first, jwksUri }) })
     expect((await site.get(await token(second))).status).toBe(401)
     expect((await site.get(await token(first))).status).toBe(200)
   })
@@ -283,30 +279,21 @@ describe('issuers', () => {
   it('one that is asynchronous is awaited; one that throws is a 500, and an outage of it a 503', async () => {
     const { jwksUri, token, known } = await tenants()
     const [first = ''] = known
-    const late = await tokenSite(httpJwt({ issuer: async (iss) => ({ issuer: iss, jwksUri }), audience: API }))
+    const late = await siteOf({ issuer: async (iss) => ({ issuer: iss, jwksUri }) })
     expect((await late.get(await token(first))).status).toBe(200)
-    const bug = await tokenSite(httpJwt({ issuer: async () => Promise.reject(new Error('bug')), audience: API }))
-    expect(await bug.get(await token(first)).then(({ status, ran }) => [status, ran])).toEqual([500, 0])
-    const down = await tokenSite(
-      httpJwt({
-        issuer: () => {
-          throw new UnavailableError('the data base is down')
-        },
-        audience: API,
-      }),
-    )
-    expect(await down.get(await token(first)).then(({ status, ran }) => [status, ran])).toEqual([503, 0])
+    const bug = await siteOf({ issuer: async () => Promise.reject(new Error('bug')) })
+    expect(await verdict(bug.get(await token(first)))).toEqual([500, 0])
+    const failing = (): never => {
+      throw new UnavailableError('the data base is down')
+    }
+    const down = await siteOf({ issuer: failing })
+    expect(await verdict(down.get(await token(first)))).toEqual([503, 0])
   })
 
   it('keeps a bounded number of tenants', async () => {
     const { jwksUri, token, asked, fetched } = await tenants()
-    const site = await tokenSite(
-      httpJwt({
-        issuer: { ofIssuerAlone: (iss) => (asked.push(iss), { issuer: iss, jwksUri }) },
-        audience: API,
-        verified: false,
-      }),
-    )
+    const ofIssuerAlone = (iss: string) => (asked.push(iss), { issuer: iss, jwksUri })
+    const site = await siteOf({ issuer: { ofIssuerAlone }, verified: false })
     const first = 'https://login.example/t-0'
     await site.get(await token(first))
     for (let n = 1; n <= 1000; n++) await site.get(await token(`https://login.example/t-${n}`))
@@ -322,17 +309,14 @@ describe('revoked', () => {
     const provider = await identityProvider()
     let answer: unknown = false
     const asked: unknown[] = []
-    const site = await tokenSite(
-      httpJwt({
-        issuer: provider.issuer,
-        audience: API,
-        revoked: ({ jti }) => {
-          asked.push(jti)
-          if (answer instanceof Error) throw answer
-          return (typeof answer === 'function' ? (answer as () => unknown)() : answer) as boolean
-        },
-      }),
-    )
+    const site = await siteOf({
+      issuer: provider.issuer,
+      revoked: ({ jti }) => {
+        asked.push(jti)
+        if (answer instanceof Error) throw answer
+        return (typeof answer === 'function' ? (answer as () => unknown)() : answer) as boolean
+      },
+    })
     const token = await provider.token({ jti: 'j1' })
     expect((await site.get(token)).status).toBe(200)
     for (const [at, [next, status]] of [
@@ -366,19 +350,16 @@ describeWithRedis('revoked, by a store of keys', () => {
     client.on('error', () => {})
     await client.connect()
     onTestFinished(() => client.destroy())
-    const site = await tokenSite(
-      httpJwt({
-        issuer: provider.issuer,
-        audience: API,
-        revoked: async ({ jti = '', sub = '', iat = 0 }) => {
-          const asked = client.mGet([`revoked:${jti}`, `since:${sub}`]).catch(() => {
-            throw new UnavailableError('the store of revoked tokens')
-          })
-          const [id, since] = await asked
-          return id !== null || (since !== null && iat <= Number(since))
-        },
-      }),
-    )
+    const site = await siteOf({
+      issuer: provider.issuer,
+      revoked: async ({ jti = '', sub = '', iat = 0 }) => {
+        const asked = client.mGet([`revoked:${jti}`, `since:${sub}`]).catch(() => {
+          throw new UnavailableError('the store of revoked tokens')
+        })
+        const [id, since] = await asked
+        return id !== null || (since !== null && iat <= Number(since))
+      },
+    })
     const now = seconds()
     const [one, two, other] = await Promise.all([
       provider.token({ jti: 'j1', sub: 'anna', iat: now - 10 }),
@@ -408,26 +389,23 @@ describe('Entra, for all tenants', () => {
     })
     const [ours, others] = ['9188040d-6c67-4c5b-b112-36a304b66dad', '72f988bf-86f1-41af-91ab-2d7cd011db47']
     const entra = /^https:\/\/login\.microsoftonline\.com\/([0-9a-f-]{36})\/v2\.0$/
-    const site = await tokenSite(
-      httpJwt({
-        issuer: (iss) => {
-          const tenant = entra.exec(iss)?.[1]
-          return tenant === ours ? { issuer: iss, jwksUri: `${server.origin}/keys` } : undefined
-        },
-        audience: API,
-        authenticate: (_request, claims) => entra.exec(claims.iss)?.[1] === claims['tid'] && claims,
-      }),
-    )
+    const jwksUri = `${server.origin}/keys`
+    const jwt = httpJwt({
+      issuer: (iss) => (entra.exec(iss)?.[1] === ours ? { issuer: iss, jwksUri } : undefined),
+      audience: API,
+      authenticate: (_request, claims) => entra.exec(claims.iss)?.[1] === claims['tid'] && claims,
+    })
+    const site = await tokenSite(jwt)
     const of = async (tenant: string, tid: string | undefined) => {
       const iss = `https://login.microsoftonline.com/${tenant}/v2.0`
       const times = { iat: seconds(), exp: seconds() + 300 }
       return site.get(await signedWith(key, { iss, aud: API, sub: 'x', ...times, ...(tid !== undefined && { tid }) }))
     }
-    expect(await of(others, others).then(({ status, ran }) => [status, ran])).toEqual([401, 0])
+    expect(await verdict(of(others, others))).toEqual([401, 0])
     expect(fetched).toBe(0)
-    expect(await of(ours, ours).then(({ status, ran }) => [status, ran])).toEqual([200, 1])
+    expect(await verdict(of(ours, ours))).toEqual([200, 1])
     for (const tid of [others, undefined]) {
-      expect(await of(ours, tid).then(({ status, ran }) => [status, ran])).toEqual([401, 0])
+      expect(await verdict(of(ours, tid))).toEqual([401, 0])
     }
     expect(fetched).toBe(1)
   })

@@ -25,6 +25,7 @@ const pem = (key: { export: (of: { type: 'spki'; format: 'pem' }) => string | Bu
   key.export({ type: 'spki', format: 'pem' }).toString()
 const good = rsa(2048)
 const of = { issuer: ISSUER, audience: API }
+const by = (issuer: unknown) => ({ issuer, audience: API })
 const jwks = async () => ({ keys: [(await signingKey('ES256', 'k')).jwk] })
 const secretly = (bytes: number, algorithms?: string[]) => ({
   issuer: { issuer: 'x', secret: randomBytes(bytes), ...(algorithms && { algorithms }) },
@@ -34,55 +35,31 @@ const secretly = (bytes: number, algorithms?: string[]) => ({
 describe('httpJwt refuses these options with a TypeError', () => {
   it.each<[string, object, RegExp]>([
     ['no issuer', { audience: API }, /httpJwt\({ issuer }\) must be the URL of an issuer.*, not undefined$/],
-    ['an undefined issuer in a list', { issuer: [ISSUER, undefined], audience: API }, /URL.*, not undefined$/],
-    ['an empty list of issuers', { issuer: [], audience: API }, /name at least one issuer/],
-    [
-      'one issuer twice',
-      { issuer: [ISSUER, { issuer: ISSUER, jwksUri: 'https://login.example/jwks' }], audience: API },
-      /is there twice/,
-    ],
-    [
-      'an issuer without keys',
-      { issuer: { issuer: ISSUER }, audience: API },
-      /exactly one of jwksUri, jwks, publicKey, secret/,
-    ],
-    [
-      'two sources of keys',
-      { issuer: { issuer: ISSUER, jwksUri: ISSUER, secret: 's' }, audience: API },
-      /exactly one of/,
-    ],
+    ['an undefined issuer in a list', by([ISSUER, undefined]), /URL.*, not undefined$/],
+    ['an empty list of issuers', by([]), /name at least one issuer/],
+    ['one issuer twice', by([ISSUER, { issuer: ISSUER, jwksUri: 'https://login.example/jwks' }]), /is there twice/],
+    ['an issuer without keys', by({ issuer: ISSUER }), /exactly one of jwksUri, jwks, publicKey, secret/],
+    ['two sources of keys', by({ issuer: ISSUER, jwksUri: ISSUER, secret: 's' }), /exactly one of/],
     [
       'a PEM whose lines a variable has lost',
-      { issuer: { issuer: 'x', publicKey: '-----BEGIN PUBLIC KEY-----\\nMC' }, audience: API },
+      by({ issuer: 'x', publicKey: '-----BEGIN PUBLIC KEY-----\\nMC' }),
       /with \\n, \.replaceAll/,
     ],
-    ['a document', { issuer: `${ISSUER}.well-known/openid-configuration`, audience: API }, /stands in its "issuer"/],
-    [
-      'a variable without a value',
-      { issuer: 'https://undefined.auth0.com/', audience: API },
-      /variable in it is not set/,
-    ],
+    ['a document', by(`${ISSUER}.well-known/openid-configuration`), /stands in its "issuer"/],
+    ['a variable without a value', by('https://undefined.auth0.com/'), /variable in it is not set/],
     [
       'an address in which a variable has no value',
-      { issuer: { issuer: 'x', jwksUri: 'https://login.example/undefined/keys' }, audience: API },
+      by({ issuer: 'x', jwksUri: 'https://login.example/undefined/keys' }),
       /variable in it is not set/,
     ],
-    ['http', { issuer: 'http://login.example/', audience: API }, /must be an https:\/\/ URL/],
-    [
-      'keys by http',
-      { issuer: { issuer: 'x', jwksUri: 'http://login.example/jwks' }, audience: API },
-      /jwksUri }.*https/,
-    ],
-    ['an issuer that is not a URL', { issuer: 'login.example', audience: API }, /must be an https:\/\/ URL/],
-    ['an issuer with a query', { issuer: 'https://login.example/?a', audience: API }, /no query/],
-    ['an issuer with a user', { issuer: 'https://u:p@login.example/', audience: API }, /no user name/],
-    ['a misspelt source of keys', { issuer: { issuer: 'x', jwksURI: ISSUER }, audience: API }, /no option "jwksURI"/],
+    ['http', by('http://login.example/'), /must be an https:\/\/ URL/],
+    ['keys by http', by({ issuer: 'x', jwksUri: 'http://login.example/jwks' }), /jwksUri }.*https/],
+    ['an issuer that is not a URL', by('login.example'), /must be an https:\/\/ URL/],
+    ['an issuer with a query', by('https://login.example/?a'), /no query/],
+    ['an issuer with a user', by('https://u:p@login.example/'), /no user name/],
+    ['a misspelt source of keys', by({ issuer: 'x', jwksURI: ISSUER }), /no option "jwksURI"/],
     ['an unknown option', { ...of, audiences: API }, /no option "audiences"/],
-    [
-      'a secret without its issuer',
-      { secret: 'x', audience: API },
-      /no option "secret"; write issuer: { issuer, secret }/,
-    ],
+    ['a secret without its issuer', { secret: 'x', audience: API }, /no option "secret"; there are issuer/],
     ['no audience', { issuer: ISSUER }, /audience }\) is missing.*there is no "any".*httpBearer/],
     ['an empty audience', { issuer: ISSUER, audience: '' }, /none of them empty/],
     ['an empty list of audiences', { issuer: ISSUER, audience: [] }, /none of them empty/],
@@ -96,51 +73,33 @@ describe('httpJwt refuses these options with a TypeError', () => {
     ['63 bytes for HS512', secretly(63, ['HS256', 'HS512']), /has 63 bytes.*needs 64/],
     [
       'a private PEM',
-      { issuer: { issuer: 'x', publicKey: good.privateKey.export({ type: 'pkcs8', format: 'pem' }) }, audience: API },
+      by({ issuer: 'x', publicKey: good.privateKey.export({ type: 'pkcs8', format: 'pem' }) }),
       /is a private key/,
     ],
-    ['a private key', { issuer: { issuer: 'x', publicKey: good.privateKey }, audience: API }, /is a private key/],
-    ['no key', { issuer: { issuer: 'x', publicKey: 'ssh-rsa AAAA' }, audience: API }, /must be a PEM/],
-    [
-      'a weak key',
-      { issuer: { issuer: 'x', publicKey: pem(rsa(1024).publicKey) }, audience: API },
-      /1024 bits; RSA needs 2048/,
-    ],
+    ['a private key', by({ issuer: 'x', publicKey: good.privateKey }), /is a private key/],
+    ['no key', by({ issuer: 'x', publicKey: 'ssh-rsa AAAA' }), /must be a PEM/],
+    ['a weak key', by({ issuer: 'x', publicKey: pem(rsa(1024).publicKey) }), /1024 bits; RSA needs 2048/],
     [
       'a key for an unsupported algorithm',
-      {
-        issuer: {
-          issuer: 'x',
-          publicKey: createPublicKey(pem(generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey)),
-        },
-        audience: API,
-      },
+      by({
+        issuer: 'x',
+        publicKey: createPublicKey(pem(generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey)),
+      }),
       /secp384r1, which none of/,
     ],
-    [
-      'a set of keys of another shape',
-      { issuer: { issuer: 'x', jwks: { keys: [] } }, audience: API },
-      /jwks } }\) must be { keys/,
-    ],
-    [
-      'a set whose keys are no array',
-      { issuer: { issuer: 'x', jwks: { keys: 'k' } }, audience: API },
-      /jwks } }\) must be { keys/,
-    ],
+    ['a set of keys of another shape', by({ issuer: 'x', jwks: { keys: [] } }), /jwks } }\) must be { keys/],
+    ['a set whose keys are no array', by({ issuer: 'x', jwks: { keys: 'k' } }), /jwks } }\) must be { keys/],
     [
       'a set with a private key beside a public one',
-      {
-        issuer: {
-          issuer: 'x',
-          jwks: { keys: [good.publicKey.export({ format: 'jwk' }), { ...good.privateKey.export({ format: 'jwk' }) }] },
-        },
-        audience: API,
-      },
+      by({
+        issuer: 'x',
+        jwks: { keys: [good.publicKey.export({ format: 'jwk' }), { ...good.privateKey.export({ format: 'jwk' }) }] },
+      }),
       /holds a private key/,
     ],
     [
       'a set with a private key',
-      { issuer: { issuer: 'x', jwks: { keys: [{ ...good.privateKey.export({ format: 'jwk' }) }] } }, audience: API },
+      by({ issuer: 'x', jwks: { keys: [{ ...good.privateKey.export({ format: 'jwk' }) }] } }),
       /holds a private key/,
     ],
     ['a profile that does not exist', { ...of, profile: 'id' }, /'any' or 'rfc9068'/],
@@ -177,19 +136,16 @@ describe('httpJwt refuses these options with a TypeError', () => {
   })
 
   it('httpJwt accepts valid options, http on a loopback address included', async () => {
-    for (const issuer of [
+    const least = { audience: [API, 'b'], keys: { cooldown: 0, staleIfError: 0 }, clockTolerance: 0 } as const
+    for (const host of [
       'https://login.example',
       'http://localhost:3000',
-      'http://127.0.0.1:3000/realm',
+      'http://127.0.0.1:3000/a',
       'http://[::1]:3000',
-    ]) {
-      expect(
-        httpJwt({ issuer, audience: [API, 'b'], keys: { cooldown: 0, staleIfError: 0 }, clockTolerance: 0 }),
-      ).toBeTypeOf('function')
-    }
-    expect(httpJwt({ issuer: { issuer: 'x', jwks: await jwks() }, audience: API, verified: false })).toBeTypeOf(
-      'function',
-    )
+    ])
+      expect(() => httpJwt({ issuer: host, ...least })).not.toThrow()
+    const own = { issuer: 'x', jwks: await jwks() }
+    expect(() => httpJwt({ issuer: own, audience: API, verified: false })).not.toThrow()
   })
 })
 

@@ -28,9 +28,10 @@ import {
   expectDenied,
   expectPassed,
   running,
+  type Answering,
   type Running,
 } from '../support/models/behavior.js'
-import { strongKey, visitorOf, type Visitor } from '../support/sites/sessionsApp.js'
+import { strongKey, visitorOf } from '../support/sites/sessionsApp.js'
 
 interface Member {
   readonly id: number
@@ -66,6 +67,8 @@ const byRole = {
   isStaff: (user: Member) => user.role === 'editor',
   isSuperuser: (user: Member) => user.role === 'admin',
 }
+
+const paths = ['/me', '/staff', '/super', '/staff403', '/super403']
 
 const routesOf = (typed: Sessions<Member>): Readonly<Record<string, AuthenticatorLike>> => ({
   '/me': typed.sessionAuth(),
@@ -119,6 +122,28 @@ const site = async (
   return { ...api, ...made!, as, warnings }
 }
 
+/** An application with sessions, whose `/in` signs the first member in, or what it is given. */
+const small = <U>(
+  options: Parameters<typeof sessions<U>>[1],
+  build: (router: Router, made: ReturnType<typeof sessions<U>>, answering: Answering, app: Koa) => void = () => {},
+  user: unknown = admin,
+) =>
+  running((app, answering) => {
+    app.keys = [strongKey]
+    const made = sessions(app, options)
+    // Safe: a program without types could pass any user
+    const router = new Router().post('/in', withAuth(null), (ctx) => made.logIn(ctx, user as never))
+    build(router, made, answering, app)
+    app.use(router.routes())
+  })
+
+/** The cookie of a visitor who has signed in at `/in`. */
+const signedInAt = async ({ port }: Running, path = '/in') => {
+  const one = visitorOf(port)
+  await one.post(path)
+  return { headers: { Cookie: one.header() } }
+}
+
 const denied = async (asked: ReturnType<Running['ask']>) => expectDenied(await asked, 401, [challenge.session])
 const forbidden = async (asked: ReturnType<Running['ask']>) => expectDenied(await asked, 403, [challenge.session])
 
@@ -132,25 +157,25 @@ describe('the principal of typed sessions', () => {
 
   it('does not exist without a session, or after a sign-out, even with a copy of the cookie', async () => {
     const api = await site()
-    for (const path of ['/me', '/staff', '/super', '/staff403', '/super403']) await denied(api.ask(path))
+    for (const path of paths) await denied(api.ask(path))
     const { ask, header } = await api.as(admin)
-    for (const path of ['/me', '/staff', '/super', '/staff403', '/super403']) expectPassed(await ask(path), admin)
+    for (const path of paths) expectPassed(await ask(path), admin)
     const out = await api.ask('/logout', { method: 'POST', headers: { Cookie: header } })
     expect(out.status).toBe(204)
-    for (const path of ['/me', '/staff', '/super', '/staff403', '/super403']) await denied(ask(path))
+    for (const path of paths) await denied(ask(path))
   })
 })
 
 describe('rights as functions of the user', () => {
   it.each<readonly [string, Member, ReadonlyArray<string>]>([
-    ['a superuser', admin, ['/me', '/staff', '/super', '/staff403', '/super403']],
+    ['a superuser', admin, paths],
     ['a staff member', editor, ['/me', '/staff', '/staff403']],
     ['anyone else', reader, ['/me']],
     ['an inactive user', banned, []],
   ])('%s', async (_who, member, passes) => {
     const { as } = await site()
     const { ask } = await as(member)
-    for (const path of ['/me', '/staff', '/super', '/staff403', '/super403']) {
+    for (const path of paths) {
       if (passes.includes(path)) expectPassed(await ask(path), member)
       else if (path.endsWith('403') && member !== banned) await forbidden(ask(path))
       else await denied(ask(path))
@@ -439,27 +464,15 @@ describe('sessions of several applications', () => {
   it('a kind of one application in another is a 500, and no user is loaded', async () => {
     const { theirs } = await twoSites()
     let loaded = 0
-    const api = await running((app, answering) => {
-      app.keys = [strongKey]
-      const ours = sessions(app, {
-        loadUser: (id) => (++loaded > 0 ? { id: Number(id) } : undefined),
-        identify: (user) => String(user.id),
-      })
-      const router = new Router()
-      router.post('/login', withAuth(null), async (ctx) => {
-        await ours.logIn(ctx, { id: 3 })
-        ctx.status = 204
-      })
+    const load = (id: string) => (++loaded > 0 ? { id: Number(id) } : undefined)
+    const api = await small({ loadUser: load, identify: (user) => String(user.id) }, (router, _made, answering) => {
       router.post('/theirs', withAuth(null), (ctx) => theirs.logIn(ctx, admin))
       router.get('/me', withAuth(theirs.sessionAuth()), answering)
       router.get('/super', withAuth(theirs.sessionAuthSuperUser({ refuse: 'insufficient' })), answering)
-      app.use(router.routes())
     })
-    const one = visitorOf(api.port)
-    await one.post('/login')
-    const headers = { Cookie: one.header() }
+    const sending = await signedInAt(api)
     for (const path of ['/me', '/super']) {
-      expectCrashed(await api.ask(path, { headers }))
+      expectCrashed(await api.ask(path, sending))
       expectCrashed(await api.ask(path))
     }
     expectCrashed(await api.ask('/theirs', { method: 'POST' }))
@@ -485,8 +498,7 @@ describe('sessions of several applications', () => {
         app.use(router.routes())
       })
       expectCrashed(await api.ask('/me'))
-      expectCrashed(await api.ask('/in', { method: 'POST' }))
-      expectCrashed(await api.ask('/out', { method: 'POST' }))
+      for (const path of ['/in', '/out']) expectCrashed(await api.ask(path, { method: 'POST' }))
       expect(api.errors.map(String)).toMatchObject([
         expect.stringMatching(
           /sessionAuth: it belongs to a call of sessions\(app, ...\), which this request did not pass/,
@@ -498,54 +510,33 @@ describe('sessions of several applications', () => {
   })
 
   it('the exported logIn signs in to the application of the request', async () => {
-    const users = new Router()
-    users.post('/login/:id', withAuth(null), async (ctx) => {
-      await logIn(ctx, { id: Number(ctx.params['id']) })
-      ctx.status = 204
-    })
+    const users = new Router().post('/login/7', withAuth(null), (ctx) => logIn(ctx, { id: 7 }))
     const one = (name: string) =>
-      running((app, answering) => {
-        app.keys = [strongKey]
-        const { sessionAuth } = sessions(app, {
-          name,
-          loadUser: (id) => ({ name, id }),
-          identify: ({ id }) => String(id),
-        })
-        app.use(users.routes())
-        app.use(new Router().get('/me', withAuth(sessionAuth()), answering).routes())
-      })
+      small(
+        { name, loadUser: (id) => ({ name, id }), identify: ({ id }) => String(id) },
+        (router, { sessionAuth }, answering) =>
+          router.use(users.routes()).get('/me', withAuth(sessionAuth()), answering),
+      )
     const [shop, office] = [await one('shop'), await one('office')]
-    const visitor = async (api: Running): Promise<Visitor> => {
-      const its = visitorOf(api.port)
-      expect((await its.post('/login/7')).status).toBe(204)
-      return its
-    }
-    const [atShop, atOffice] = [await visitor(shop), await visitor(office)]
-    expectPassed(await shop.ask('/me', { headers: { Cookie: atShop.header() } }), { name: 'shop', id: '7' })
-    expectPassed(await office.ask('/me', { headers: { Cookie: atOffice.header() } }), { name: 'office', id: '7' })
-    await denied(office.ask('/me', { headers: { Cookie: atShop.header() } }))
+    const [atShop, atOffice] = [await signedInAt(shop, '/login/7'), await signedInAt(office, '/login/7')]
+    expectPassed(await shop.ask('/me', atShop), { name: 'shop', id: '7' })
+    expectPassed(await office.ask('/me', atOffice), { name: 'office', id: '7' })
+    await denied(office.ask('/me', atShop))
   })
 
   it('logIn in a mounted application without sessions signs in to the outer one; with its own sessions it is a 500', async () => {
-    const inner = new Koa()
-    const signIn = new Router().post('/', withAuth(null), async (ctx) => {
-      await logIn(ctx, { id: 2 })
-      ctx.status = 204
-    })
-    inner.use(signIn.routes())
+    const inner = new Koa().use(new Router().post('/', withAuth(null), (ctx) => logIn(ctx, { id: 2 })).routes())
     const own = new Koa({ keys: [strongKey] })
     sessions(own, { loadUser: () => admin, identify: () => 'root' })
     own.use(new Router().post('/', withAuth(null), (ctx) => logIn(ctx, admin)).routes())
-    const api = await running((app, answering) => {
-      app.keys = [strongKey]
-      const { sessionAuth } = sessions(app, { loadUser: (id) => ({ id }), identify: ({ id }) => String(id) })
-      app.use(mount('/inner', inner)).use(mount('/own', own))
-      app.use(new Router().get('/me', withAuth(sessionAuth()), answering).routes())
-    })
-    const one = visitorOf(api.port)
-    expect((await one.post('/inner')).status).toBe(204)
-    const headers = { Cookie: one.header() }
-    expectPassed(await api.ask('/me', { headers }), { id: '2' })
+    const api = await small(
+      { loadUser: (id) => ({ id }), identify: ({ id }) => String(id) },
+      (router, { sessionAuth }, answering, app) => {
+        app.use(mount('/inner', inner)).use(mount('/own', own))
+        router.get('/me', withAuth(sessionAuth()), answering)
+      },
+    )
+    expectPassed(await api.ask('/me', await signedInAt(api, '/inner')), { id: '2' })
     expectCrashed(await api.ask('/own', { method: 'POST' }))
     expect(String(api.errors[0])).toMatch(/this application is mounted in another one \(koa-mount\)/)
   })
@@ -565,11 +556,7 @@ describe('sessions of several applications', () => {
   })
 
   it('a user without an identity is a 500, and no user is signed in', async () => {
-    const api = await running((app) => {
-      app.keys = [strongKey]
-      sessions(app, { loadUser: (username) => ({ username }) })
-      app.use(new Router().post('/in', withAuth(null), (ctx) => logIn(ctx, { id: 7 })).routes())
-    })
+    const api = await small({ loadUser: (username) => ({ username }) }, undefined, { id: 7 })
     const answer = await api.ask('/in', { method: 'POST' })
     expectCrashed(answer)
     expect(answer.headers['set-cookie']).toBeUndefined()
@@ -618,25 +605,16 @@ describe('rotated keys', () => {
 
 it('the handler for the class of an exception that a right throws answers it', async () => {
   class Locked extends Error {}
-  const api = await running((app, answering) => {
-    app.keys = [strongKey]
-    app.use(authSettings({ onError: [onError(Locked, () => ({ status: 423, body: { detail: 'Locked' } }))] }))
-    const { sessionAuth } = sessions(app, {
-      loadUser: (id) => ({ id }),
-      identify: ({ id }) => id,
-      isActive: () => {
-        throw new Locked()
-      },
-    })
-    const router = new Router().get('/me', withAuth(sessionAuth()), answering)
-    router.post('/in', withAuth(null), async (ctx) => {
-      await logIn(ctx, { id: '7' })
-      ctx.status = 204
-    })
-    app.use(router.routes())
-  })
-  const one = visitorOf(api.port)
-  await one.post('/in')
-  const answer = await api.ask('/me', { headers: { Cookie: one.header() } })
+  const isActive = (): never => {
+    throw new Locked()
+  }
+  const api = await small(
+    { loadUser: (id) => ({ id }), identify: ({ id }) => String(id), isActive },
+    (router, { sessionAuth }, answering, app) => {
+      app.use(authSettings({ onError: [onError(Locked, () => ({ status: 423, body: { detail: 'Locked' } }))] }))
+      router.get('/me', withAuth(sessionAuth()), answering)
+    },
+  )
+  const answer = await api.ask('/me', await signedInAt(api))
   expect([answer.status, answer.body, answer.seen]).toStrictEqual([423, { detail: 'Locked' }, []])
 })

@@ -82,39 +82,6 @@ describe('a store that fails in several ways', () => {
     expect(words()).toStrictEqual(['Error ECONNREFUSED', 'OOM, ErrorReply', 'READONLY, ErrorReply'])
   })
 
-  it('says what helps if a method of a client was passed without its client', async () => {
-    class Pool {
-      readonly #rows = []
-      readonly open = true
-      static readonly methods: ReadonlyArray<() => Promise<unknown>> = [
-        async function (this: Pool) {
-          return this.open
-        },
-        async function (this: Pool) {
-          return this.#rows
-        },
-      ]
-    }
-    for (const method of Pool.methods) await expect(within('sessions', 100)(method)).rejects.toThrow('failed')
-    const helped = expect.stringContaining('Write (...args) => client.method(...args)')
-    expect(warnings.map(([text]) => text)).toEqual([helped, helped])
-  })
-
-  it('an error that throws where it is read is an outage like any other, and ends no process', async () => {
-    const trap = (): never => thrown()
-    const unreadable = new Proxy(new Error('no'), { get: trap })
-    const errors = [
-      unreadable,
-      ...['code', 'message', 'name'].map((name) => Object.defineProperty(new Error('no'), name, { get: trap })),
-      Object.assign(new TypeError('no'), { name: Symbol('a name'), message: Symbol('a message') }),
-    ]
-    const { causes, all } = lasting(...errors)
-    await all()
-    expect(causes).toStrictEqual(errors.map(() => 'Error'))
-    const unknown = new Proxy({}, { getPrototypeOf: trap })
-    await expect(within('sessions', 1000)(async () => unknown)).rejects.toThrow('the session store failed')
-  })
-
   it('reports the cause of each outage as one word', async () => {
     const nested = new Error('Failed query: select text', { cause: Object.assign(new Error('no'), { code: '42P01' }) })
     const { causes, all } = lasting(

@@ -14,7 +14,7 @@ import { ownFields } from '../core/data.js'
 import { functionName, optionWords } from '../core/functionName.js'
 import { memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
-import { declareFactory, checkOptions, isGiven, type Checks } from '../core/options.js'
+import { declareFactory, checkOptions, type Checks } from '../core/options.js'
 import type { OpenIdConnectScheme } from '../core/Description.js'
 import { alt } from '../core/lists.js'
 import { digest } from '../crypto/secrets.js'
@@ -117,7 +117,6 @@ const DEFAULT_VERIFIED_AGE = 60_000
  */
 export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): HttpJwt<PrincipalFromAnswer<R>> => {
   const caller = 'httpJwt'
-  checkKeyOfIssuer(given)
   const options = checkOptions(caller, given, checks)
   const audience = audiencesOf(caller, options)
   const policy = cachePolicyOf(`${caller}({ verified })`, options.verified, DEFAULT_VERIFIED_AGE)
@@ -188,14 +187,6 @@ const ofIssuer = (issuer: Issuer | FindIssuer | FindIssuerAlone): ReadonlyArray<
 // OpenAPI lists each scheme under another name
 const withDerivedName = <C, R>(options: HttpJwtOptions<C, R>, { name = '' }: TokenScheme): HttpJwtOptions<C, R> =>
   options.schemeName === undefined ? options : { ...options, schemeName: options.schemeName + name }
-
-// koa-jwt takes them there
-const checkKeyOfIssuer = (given: unknown): void => {
-  if (typeof given !== 'object' || given === null) return
-  for (const key of ['secret', 'publicKey', 'jwksUri']) {
-    if (isGiven(given, key)) throw new TypeError(`httpJwt: no option "${key}"; write issuer: { issuer, ${key} }`)
-  }
-}
 
 // OpenAPI 3.1 allows one discovery document for each scheme
 const discoveryOf = ([first, ...others]: ReadonlyArray<Provider>): OpenIdConnectScheme | undefined =>

@@ -1,6 +1,6 @@
 /** Adds a time limit to the questions of a store. A failure is an outage, and so is silence. */
 import { isThenable, UnavailableError } from '../core/Result.js'
-import { errorInWords, unlessThrown } from '../core/data.js'
+import { errorInWords } from '../core/data.js'
 import { report, type StoreContent } from '../core/events.js'
 import { watchOutages, type Outages } from '../core/memory.js'
 import { failureWord } from './failures.js'
@@ -64,14 +64,10 @@ const askAbout = <A, B>(self: AskedStore, ask: (about: B) => A | Promise<A>, abo
 const failQuestion = (self: AskedStore, question: number, error: unknown): Promise<never> => {
   const cause = failureWord(error)
   self.failed(question, { reason: 'failed', cause })
-  const words = `${errorInWords(error)}${isUnbound(error) ? '; is a method passed without its client? Write (...args) => client.method(...args)' : ''}`
+  const words = errorInWords(error)
   warnOfStore(self, cause, `failed: ${words.includes(cause) || cause === 'Error' ? words : `${cause}, ${words}`}`)
   return Promise.reject(new StoreUnavailable(`${storeNames[self.store]} failed`, { cause: error }))
 }
-
-// As a method of pg, mysql2, ioredis or redis fails without its object
-const isUnbound = (error: unknown): boolean =>
-  unlessThrown(() => error instanceof TypeError && /undefined \(reading|private member/.test(error.message)) === true
 
 // Some clients resolve to an Error instead of rejecting. A proxy may throw where it is asked for its prototype, which no answer does
 const isFailure = (answer: unknown): boolean => {
