@@ -21,6 +21,7 @@ const digits: Readonly<Record<Unit, number>> = {
   'req/s': 0,
   t: 1,
   modules: 0,
+  calls: 0,
 }
 
 /** A figure in its unit, without the unit. */

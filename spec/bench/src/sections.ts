@@ -4,6 +4,7 @@ import { credentials } from './credentials.js'
 import { events } from './events.js'
 import { footprint } from './footprint.js'
 import { keys } from './keys.js'
+import { kept } from './kept.js'
 import { koa } from './koa.js'
 import { growth, others, peers } from './measurements.js'
 import { objects } from './objects.js'
@@ -39,6 +40,7 @@ export const sections: Readonly<Record<string, Measure>> = {
   routes: async (quick) => [footprint(quick ? 2 : 6)],
   allocations: async (quick) => [quick ? allocations(3, 8) : allocations(5, 30)],
   streams: async (quick) => [streams(quick ? 10_000 : 100_000, 3)],
+  kept: async (quick) => [kept(quick ? 10_000 : 100_000, 3)],
   start: async (quick) => [start(quick ? 3 : 20)],
   timing: async (quick) => [timing(quick ? 200_000 : 1_000_000)],
   sockets: async (quick) => [

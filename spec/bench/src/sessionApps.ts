@@ -4,12 +4,14 @@
  */
 import type { RequestListener } from 'node:http'
 import fastifyCookie from '@fastify/cookie'
+import fastifySecureSession from '@fastify/secure-session'
 import fastifySession from '@fastify/session'
 import Router, { type RouterMiddleware } from '@koa/router'
 import type { Client } from '@libsql/client'
 import express from 'express'
 import expressSession from 'express-session'
-import fastify from 'fastify'
+import fastify, { type FastifyInstance } from 'fastify'
+import { H3, toNodeHandler, useSession, type H3Event } from 'h3'
 import Koa, { type Context, type Middleware, type Next } from 'koa'
 import passport from 'koa-passport'
 import session from 'koa-session'
@@ -217,22 +219,52 @@ const withExpress = (): RequestListener => {
   return app as unknown as RequestListener
 }
 
-/** @fastify/session, which keeps sessions in memory as objects. */
-const withFastify = async (): Promise<RequestListener> => {
+// Safe: each plugin puts the session there
+const sessionOn = (request: object) => Reflect.get(request, 'session') as Record<string, unknown>
+
+const withFastify = async (add: (app: FastifyInstance) => unknown): Promise<RequestListener> => {
   const app = fastify()
   await app.register(fastifyCookie)
-  await app.register(fastifySession, { secret: keys, saveUninitialized: false, cookie: { maxAge: DAY, secure: false } })
+  await add(app)
   app.get('/in', (request, reply) => {
-    Object.assign(request.session, { user: 'anna' })
+    sessionOn(request)['user'] = 'anna'
     return reply.code(204).send()
   })
   app.get('/me', (request, reply) => {
-    const user = users.get(String(Reflect.get(request.session, 'user')))
+    const user = users.get(String(sessionOn(request)['user']))
     if (user === undefined || !user.isActive) return reply.code(401).send()
     return reply.header('Cache-Control', 'private, no-store').header('Vary', 'Cookie').send(user)
   })
   await app.ready()
   return (request, response) => app.routing(request, response)
+}
+
+/** @fastify/session, which keeps sessions in memory as objects. */
+const withFastifySession = () =>
+  withFastify((app) =>
+    app.register(fastifySession, { secret: keys, saveUninitialized: false, cookie: { maxAge: DAY, secure: false } }),
+  )
+
+/** @fastify/secure-session, which keeps sessions in the cookie, encrypted by libsodium. */
+const withSecureSession = () =>
+  withFastify((app) => app.register(fastifySecureSession, { key: Buffer.alloc(32, 7), cookie: { path: '/' } }))
+
+/** The sessions of h3, which are in the cookie, encrypted by a key that is derived from a password each time. */
+const withH3 = async (): Promise<RequestListener> => {
+  const sessionOf = (event: H3Event) => useSession<{ user?: string }>(event, { password: keys[0] ?? '' })
+  const app = new H3()
+  app.get('/in', async (event) => {
+    await (await sessionOf(event)).update({ user: 'anna' })
+    return ''
+  })
+  app.get('/me', async (event) => {
+    const user = users.get((await sessionOf(event)).data.user ?? '')
+    event.res.headers.set('Cache-Control', 'private, no-store')
+    event.res.headers.set('Vary', 'Cookie')
+    if (user === undefined || !user.isActive) event.res.status = 401
+    return user ?? ''
+  })
+  return toNodeHandler(app) as RequestListener
 }
 
 /** Made by name, all in memory. */
@@ -241,16 +273,20 @@ export const sessionApps = {
   ours: async () => ours(),
   'koa-passport': async () => withPassport(),
   'express-session': async () => withExpress(),
-  '@fastify/session': withFastify,
+  '@fastify/session': withFastifySession,
+  '@fastify/secure-session': withSecureSession,
+  h3: withH3,
 } satisfies Readonly<Record<string, () => Promise<RequestListener>>>
 
-// Fastify hands all headers to `writeHead`, which does not keep them
+// Fastify and h3 hand all headers to `writeHead`, which does not keep them
 const keepingHead =
   (listener: RequestListener): RequestListener =>
   (request, response) => {
     const writeHead = response.writeHead.bind(response) as (status: number) => typeof response
-    Reflect.set(response, 'writeHead', (status: number, given: object = {}) => {
-      for (const [name, value] of Object.entries(given)) response.setHeader(name, value)
+    Reflect.set(response, 'writeHead', (status: number, ...rest: ReadonlyArray<unknown>) => {
+      const given = rest.at(-1) ?? {}
+      const pairs = Array.isArray(given) ? given.flat() : Object.entries(given).flat()
+      for (let at = 0; at < pairs.length; at += 2) response.setHeader(pairs[at], pairs[at + 1])
       return writeHead(status)
     })
     listener(request, response)

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import type { RequestListener } from 'node:http'
 import { fileURLToPath } from 'node:url'
+import { callsInRequest } from './calls.js'
 import { withEngines } from './engines.js'
 import { besideByHand, microseconds, race, ratio, type Contestant, type Pace, type Pair } from './paired.js'
 import type { Row, Section } from './Section.js'
@@ -81,22 +82,23 @@ type Name = keyof typeof sessionApps
 // Safe: these are its keys
 const names = Object.keys(sessionApps) as ReadonlyArray<Name>
 
-const beside = async (pace: Pace): Promise<ReadonlyArray<Row>> => {
+const beside = async (others: ReadonlyArray<Name>, pace: Pace): Promise<ReadonlyArray<Row>> => {
   const contestants: Contestant[] = []
-  for (const name of names) {
+  for (const name of ['ours', ...others] as const) {
     const listener = await sessionApps[name]()
     contestants.push(await contestant({ name, listener, url: '/me', headers: await visitorOf(listener) }))
   }
   const times = await race(contestants, pace)
-  return names
-    .filter((name) => name !== 'ours')
-    .map((name) => ({
-      name: `ours beside ${name}`,
-      value: ratio(times, 'ours', name),
-      unit: 'times',
-      note: `${name} ${microseconds(times, name).toFixed(1)} us`,
-    }))
+  return others.map((name) => ({
+    name: `ours beside ${name}`,
+    value: ratio(times, 'ours', name),
+    unit: 'times',
+    note: `${name} ${microseconds(times, name).toFixed(1)} us`,
+  }))
 }
+
+// It takes milliseconds, so a turn has fewer requests
+const slow: Name = 'h3'
 
 const REQUESTS = 400
 const WARM_UP = 15_000
@@ -151,7 +153,12 @@ export const sessions = async (pace: Pace, processes: number): Promise<Section> 
   rows: [
     ...(await inMemory({ ...pace, clock: 'processor' })),
     ...(await lasting({ ...pace, clock: 'processor' })),
-    ...(await beside({ ...pace, clock: 'processor' })),
+    ...(await beside(
+      names.filter((name) => name !== 'ours' && name !== slow),
+      { ...pace, clock: 'processor' },
+    )),
+    ...(await beside([slow], { rounds: 20, batch: 5, warmUp: 100, clock: 'processor' })),
+    ...callsInRequest(),
     ...allocated(processes, 15),
   ],
 })
