@@ -1,5 +1,5 @@
 /** The document describes the router that answers, wherever it is mounted, and whatever levels it has. */
-import Router from '@koa/router'
+import Router, { type RouterInstance } from '@koa/router'
 import { apiApp, apiKeyHeader, httpBasicAuth, httpBearer, operation, withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { docs } from '../../src/openapi/docs.js'
@@ -27,109 +27,120 @@ const of = (prefix: string, scheme?: string) => ({
   [`GET ${prefix}/open`]: [],
 })
 
-describe('R13 the document of an application beside siblings in one router', () => {
-  const internal = () => withAuth(basic)(new Router()).get('/payroll', () => {})
-  const beside = (mount: (outer: Router) => unknown): Router => {
-    const outer = new Router()
-    outer.use(internal().routes())
-    mount(outer)
-    outer.get('/late', withAuth(basic), () => {})
-    outer.all(/^\/pattern/, withAuth(basic), () => {})
-    return outer
-  }
-  // Without a prefix, so that no path shows which operations belong to it
-  const open = () => pets({ prefix: '' })
-  const documentOf = async (url: string, path = '/openapi.json') => {
-    const text = (await ask(`${url}${path}`)).text
-    expect(text).not.toMatch(/payroll|\/late|pattern/)
-    return listed(`${url}${path}`)
-  }
+// Without a prefix, so that no path shows which operations belong to it
+const open = () => pets({ prefix: '' })
+const beside = (mount: (outer: Router) => unknown): Router => {
+  const outer = new Router()
+  outer.use(withAuth(basic)(new Router()).get('/payroll', () => {}).routes()) // prettier-ignore
+  mount(outer)
+  outer.get('/late', withAuth(basic), () => {})
+  outer.all(/^\/pattern/, withAuth(basic), () => {})
+  return outer
+}
+const nested = (outer: Router) => {
+  const middle = apiApp({ docs: { path: '/all', documentPath: '/all.json' } })
+  middle.use(new Router().use(open().routes()).routes()).get('/middle', () => {})
+  outer.use(middle.routes())
+}
+const copied = (outer: Router) => {
+  const api = open()
+  const copy = withAuth(bearer)(api).get('/of-the-copy', () => {})
+  outer.use(api.routes()).use('/copy', copy.routes())
+}
+const twice = () => {
+  const api = pets()
+  return new Router().use('/v1', withAuth(basic)(api).routes()).use('/v2', withAuth(bearer)(api).routes())
+}
+const third = (outer: Router) => {
+  const other = apiApp({ docs: { path: '/other', documentPath: '/other.json' } }).get('/else', () => {})
+  outer.use(open().routes()).use(other.routes()).use(apiApp().get('/third', () => {}).routes()) // prettier-ignore
+}
+const alike = () => {
+  const outer = new Router().use('/v1', pets().routes()).get('/admin', withAuth(basic), () => {})
+  return outer.get('/v1/api2', () => {}).get('/v1/apis/x', () => {})
+}
 
-  it('lists its own operations, without a prefix', async () => {
-    const { url } = await serve(beside((outer) => outer.use(open().routes())).routes())
-    expect(await documentOf(url)).toEqual(of(''))
+const plain = (prefix = '/api') => {
+  const router = new Router({ prefix })
+  router.get('/pets', withAuth(bearer), () => {})
+  router.get('/secret', operation({ undocumented: true }), withAuth(bearer), () => {})
+  return router
+}
+const one = (prefix: string) => ({ [`GET ${prefix}/pets`]: [{ bearer: [] }] })
+const inside = () => {
+  const router = plain()
+  router.use(docs(router, about)).use('/internal', docs(router, about))
+  return new Router().use('/v1', router.routes()).get('/other', () => {})
+}
+const later = () => {
+  const router = plain()
+  router.use(docs(router, about)).prefix('/v2')
+  return router
+}
+
+describe('the document of an application, or of docs(router), lists its own operations', () => {
+  it.each<[what: string, router: () => RouterInstance, documents: Readonly<Record<string, object>>]>([
+    ['R13 beside siblings', () => beside((outer) => outer.use(open().routes())), { '/openapi.json': of('') }],
+    [
+      'R13 below a parameter, whose path matches any',
+      () => beside((outer) => outer.use('/:tenant', open().routes())),
+      { '/t1/openapi.json': of('/{tenant}') },
+    ],
+    [
+      'R13 nested in a router and in an application, whose document has them, too',
+      () => beside(nested),
+      { '/openapi.json': of(''), '/all.json': { ...of(''), 'GET /middle': [] } },
+    ],
+    [
+      'R13 with other levels; what is added to a copy is in the document of the copy only',
+      () => beside(copied),
+      {
+        '/openapi.json': of(''),
+        '/copy/openapi.json': { ...of('/copy', 'bearer'), 'GET /copy/of-the-copy': [{ bearer: [] }] },
+      },
+    ],
+    [
+      'R13 with the demands of a router around it that decides',
+      () => withAuth(key)(beside((outer) => outer.use(open().routes()))),
+      { '/openapi.json': of('', 'key') },
+    ],
+    [
+      'R13 of two without a prefix: the document of the first is served',
+      () => beside(third),
+      { '/openapi.json': of(''), '/other.json': { 'GET /else': [] } },
+    ],
+    [
+      'with the prefixes of routers that it is mounted in',
+      () => new Router({ prefix: '/company' }).use('/v1', pets().routes()),
+      { '/company/v1/api/openapi.json': of('/company/v1/api') },
+    ],
+    [
+      'for each mount, if it is mounted twice with different levels',
+      twice,
+      { '/v1/api/openapi.json': of('/v1/api', 'basic'), '/v2/api/openapi.json': of('/v2/api', 'bearer') },
+    ],
+    ['and no sibling that begins with the same characters', alike, { '/v1/api/openapi.json': of('/v1/api') }],
+    [
+      'of a router that docs is mounted on, at the root and below a path',
+      inside,
+      { '/v1/api/openapi.json': one('/v1/api'), '/v1/api/internal/openapi.json': one('/v1/api') },
+    ],
+    ['with a prefix that the router gets later', later, { '/v2/openapi.json': one('/v2') }],
+  ])('%s', async (_what, make, documents) => {
+    const { url } = await serve(make().routes())
+    for (const [path, expected] of [...Object.entries(documents), ...Object.entries(documents)]) {
+      expect(await listed(url + path)).toEqual(expected)
+      expect((await ask(url + path)).text).not.toMatch(/payroll|\/late|pattern/)
+      if (path.endsWith('/openapi.json'))
+        expect((await ask(url + path.replace('openapi.json', 'docs'))).status).toBe(200)
+    }
   })
 
-  it('lists its own operations below a parameter, whose path matches any', async () => {
-    const { url } = await serve(beside((outer) => outer.use('/:tenant', open().routes())).routes())
-    expect(await documentOf(url, '/t1/openapi.json')).toEqual(of('/{tenant}'))
-  })
-
-  it('lists its own operations if it is nested in a router and in an application, whose document has them, too', async () => {
-    const { url } = await serve(
-      beside((outer) => {
-        const middle = apiApp({ docs: { path: '/all', documentPath: '/all.json' } })
-        middle.use(new Router().use(open().routes()).routes())
-        middle.get('/middle', () => {})
-        outer.use(middle.routes())
-      }).routes(),
-    )
-    expect(await documentOf(url)).toEqual(of(''))
-    expect(await documentOf(url, '/all.json')).toEqual({ ...of(''), 'GET /middle': [] })
-  })
-
-  it('lists its own operations with other levels; an operation that is added to a copy is in the document of the copy only', async () => {
-    const api = open()
-    const copy = withAuth(bearer)(api)
-    copy.get('/of-the-copy', () => {})
-    const { url } = await serve(
-      beside((outer) => {
-        outer.use(api.routes())
-        outer.use('/copy', copy.routes())
-      }).routes(),
-    )
-    expect(await documentOf(url)).toEqual(of(''))
-    expect(await documentOf(url, '/copy/openapi.json')).toEqual({
-      ...of('/copy', 'bearer'),
-      'GET /copy/of-the-copy': [{ bearer: [] }],
-    })
-  })
-
-  it('has the demands of a router around it that decides', async () => {
-    const { url } = await serve(withAuth(key)(beside((outer) => outer.use(open().routes()))).routes())
-    expect(await documentOf(url)).toEqual(of('', 'key'))
-  })
-
-  it('lists its own operations if there are two without a prefix: the document of the first is served', async () => {
-    const other = apiApp({ docs: { path: '/other', documentPath: '/other.json' } })
-    other.get('/else', () => {})
-    const third = apiApp().get('/third', () => {})
-    const { url } = await serve(
-      beside((outer) => outer.use(open().routes()).use(other.routes()).use(third.routes())).routes(),
-    )
-    expect(await documentOf(url)).toEqual(of(''))
-    expect(await documentOf(url, '/other.json')).toEqual({ 'GET /else': [] })
-    expect((await ask(`${url}/docs`)).status).toBe(200)
-  })
-})
-
-describe('the document of an application', () => {
-  it('has the prefixes of routers that it is mounted in', async () => {
-    const outer = new Router({ prefix: '/company' }).use('/v1', pets().routes())
-    const { url } = await serve(outer.routes())
-    expect(await listed(`${url}/company/v1/api/openapi.json`)).toEqual(of('/company/v1/api'))
-    expect((await ask(`${url}/company/v1/api/docs`)).status).toBe(200)
-  })
-
-  it('is its own for each mount, if it is mounted twice with different levels', async () => {
-    const api = pets()
-    const outer = new Router()
-    outer.use('/v1', withAuth(basic)(api).routes())
-    outer.use('/v2', withAuth(bearer)(api).routes())
-    const { url } = await serve(outer.routes())
-    expect(await listed(`${url}/v1/api/openapi.json`)).toEqual(of('/v1/api', 'basic'))
-    expect(await listed(`${url}/v2/api/openapi.json`)).toEqual(of('/v2/api', 'bearer'))
-    expect(await listed(`${url}/v1/api/openapi.json`)).toEqual(of('/v1/api', 'basic'))
-  })
-
-  it('does not list siblings, even if their paths begin with the same characters', async () => {
-    const outer = new Router()
-    outer.use('/v1', pets().routes())
-    outer.get('/admin', withAuth(basic), () => {})
-    outer.get('/v1/api2', () => {})
-    outer.get('/v1/apis/x', () => {})
-    const { url } = await serve(outer.routes())
-    expect(await listed(`${url}/v1/api/openapi.json`)).toEqual(of('/v1/api'))
+  it('of the given router beside it, and if docs is mounted on another one', async () => {
+    const router = plain()
+    const tools = new Router({ prefix: '/tools' }).get('/other', () => {}).use(docs(router, about))
+    const { url } = await serve(docs(router, about), tools.routes(), router.routes())
+    for (const path of ['/openapi.json', '/tools/openapi.json']) expect(await listed(url + path)).toEqual(one('/api'))
   })
 
   it('has the parameters of its prefix', async () => {
@@ -168,49 +179,6 @@ describe('the document of an application', () => {
     const headers = { Authorization: 'Bearer supersecret' }
     expect((await ask(`${url}/v1/api/docs`, { headers })).text).toBe('own docs of anna')
     expect(await listed(`${url}/v1/api/openapi.json`)).toEqual({ 'GET /v1/api/docs': [{ bearer: [] }] })
-  })
-})
-
-describe('the document of docs(router)', () => {
-  const plain = (prefix = '/api') => {
-    const router = new Router({ prefix })
-    router.get('/pets', withAuth(bearer), () => {})
-    router.get('/secret', operation({ undocumented: true }), withAuth(bearer), () => {})
-    return router
-  }
-  const expected = (prefix: string) => ({ [`GET ${prefix}/pets`]: [{ bearer: [] }] })
-
-  it('describes a router beside it', async () => {
-    const router = plain()
-    const { url } = await serve(docs(router, about), router.routes())
-    expect(await listed(`${url}/openapi.json`)).toEqual(expected('/api'))
-  })
-
-  it('describes the router that it is mounted on, at the root and below a path', async () => {
-    const router = plain()
-    router.use(docs(router, about)).use('/internal', docs(router, about))
-    const { url } = await serve(
-      new Router()
-        .use('/v1', router.routes())
-        .get('/other', () => {})
-        .routes(),
-    )
-    expect(await listed(`${url}/v1/api/openapi.json`)).toEqual(expected('/v1/api'))
-    expect(await listed(`${url}/v1/api/internal/openapi.json`)).toEqual(expected('/v1/api'))
-  })
-
-  it('describes the given router, if it is mounted on another one', async () => {
-    const router = plain()
-    const tools = new Router({ prefix: '/tools' }).get('/other', () => {}).use(docs(router, about))
-    const { url } = await serve(tools.routes(), router.routes())
-    expect(await listed(`${url}/tools/openapi.json`)).toEqual(expected('/api'))
-  })
-
-  it('has a prefix that the router gets later', async () => {
-    const router = plain()
-    router.use(docs(router, about)).prefix('/v2')
-    const { url } = await serve(router.routes())
-    expect(await listed(`${url}/v2/openapi.json`)).toEqual(expected('/v2'))
   })
 })
 

@@ -56,11 +56,6 @@ describe('the HTML of the docs page', () => {
       './openapi.json',
     ])
   })
-
-  it('gives its script the settings as data attributes', () => {
-    expect(htmlOf(page)).toContain('data-document="./openapi.json"')
-    expect(htmlOf({ ...page, path: '/a/b', documentPath: '/c.json' })).toContain('data-document="../c.json"')
-  })
 })
 
 describe('links of the docs page', () => {

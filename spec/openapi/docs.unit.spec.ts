@@ -24,10 +24,14 @@ const mistakes = [
 ] as const
 
 describe('docs(router, options)', () => {
-  it.each(mistakes)('is a TypeError for %s', (_what, options, message) => {
-    const make = () => docs(new Router(), { ...about, ...(options as object) })
-    expect(make).toThrow(TypeError)
-    expect(make).toThrow(message)
+  it.each(mistakes)('is a TypeError for %s, as apiApp({ docs }) is', (_what, options, message) => {
+    for (const make of [
+      () => docs(new Router(), { ...about, ...(options as object) }),
+      () => apiApp({ docs: options as never }),
+    ]) {
+      expect(make).toThrow(TypeError)
+      expect(make).toThrow(message)
+    }
   })
 
   it.each([
@@ -59,12 +63,6 @@ describe('docs(router, options)', () => {
 })
 
 describe('apiApp({ docs })', () => {
-  it.each(mistakes)('is a TypeError for %s', (_what, options, message) => {
-    const make = () => apiApp({ docs: options as never })
-    expect(make).toThrow(TypeError)
-    expect(make).toThrow(message)
-  })
-
   it.each([
     ['a string', 'yes', /apiApp\(\{ docs \}\) must be true, false or options/],
     ['null', null, /apiApp\(\{ docs \}\) must be true, false or options/],
