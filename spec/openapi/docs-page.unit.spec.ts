@@ -8,7 +8,6 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { assetsIn, pageOf } from '../../src/openapi/docsPage.js'
 import { findSwaggerUi, requireSwaggerUi } from '../../src/openapi/swaggerUi.js'
-import { pageScript } from '../../src/openapi/pageFiles.js'
 
 // The HTML and the header fields of the docs page: A-27, ASVS 3.4.
 
@@ -116,6 +115,7 @@ describe('the header fields of the docs page', () => {
 })
 
 describe('the script of the docs page', () => {
+  const pageScript = readFileSync(new URL('../../src/openapi/assets/page.js', import.meta.url), 'utf8')
   it('is valid JavaScript', () => {
     expect(() => new Script(pageScript)).not.toThrow()
   })

@@ -1,6 +1,6 @@
 /** What has changed between a policy file, or an OpenAPI document, and an application: for the command, SARIF and `seal`. */
 import { accessPathsOf, byOperation, lineText, type PolicyLine } from './policy.js'
-import { compareAccess, publicAccess, waysInWords, type AccessPath, type Comparison } from './Way.js'
+import { compareAccess, publicAccess, waysInWords, withoutThose, type AccessPath, type Comparison } from './Way.js'
 
 /**
  * What a difference means for callers.
@@ -54,21 +54,6 @@ export const differencesOf = <L extends PolicyLine>(
 // Another function of middleware is not a change of it
 const comparedName = ({ operation, runs, csrf }: PolicyLine): string =>
   [operation, ...runs, runs.length > 0 && csrf.length === 0 ? 'unguarded' : ''].join('; ')
-
-/** Those whose texts are not among the others. As multisets, because two operations may have one name. */
-export const withoutThose = <A extends B, B = A>(
-  some: ReadonlyArray<A>,
-  others: ReadonlyArray<B>,
-  text: (one: B) => string = String,
-): ReadonlyArray<A> => {
-  const left = new Map<string, number>()
-  for (const one of others.map(text)) left.set(one, (left.get(one) ?? 0) + 1)
-  return some.filter((one) => {
-    const count = left.get(text(one)) ?? 0
-    if (count > 0) left.set(text(one), count - 1)
-    return count === 0
-  })
-}
 
 const paired = <L extends PolicyLine>(
   was: ReadonlyArray<L>,

@@ -169,15 +169,21 @@ const areMet = ([next, ...others]: ReadonlyArray<Demanded>, offered: ReadonlyArr
 const demandsLess = (less: Demanded, more: Demanded): boolean =>
   less.credential === more.credential &&
   less.scopes.every((scope) => more.scopes.includes(scope)) &&
-  isSubset(less.authorizations, more.authorizations) &&
-  isSubset(less.objects, more.objects)
+  withoutThose(less.authorizations, more.authorizations).length === 0 &&
+  withoutThose(less.objects, more.objects).length === 0
 
-// As multisets, because a name may stand for two functions
-const isSubset = (some: ReadonlyArray<string>, all: ReadonlyArray<string>): boolean => {
-  const left = [...all]
-  return some.every((one) => {
-    const at = left.indexOf(one)
-    return at >= 0 && left.splice(at, 1).length === 1
+/** Those whose texts are not among the others. As multisets, because two operations, or two functions, may have one name. */
+export const withoutThose = <A extends B, B = A>(
+  some: ReadonlyArray<A>,
+  others: ReadonlyArray<B>,
+  text: (one: B) => string = String,
+): ReadonlyArray<A> => {
+  const left = new Map<string, number>()
+  for (const one of others.map(text)) left.set(one, (left.get(one) ?? 0) + 1)
+  return some.filter((one) => {
+    const count = left.get(text(one)) ?? 0
+    if (count > 0) left.set(text(one), count - 1)
+    return count === 0
   })
 }
 

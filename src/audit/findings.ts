@@ -1,12 +1,12 @@
 /** What a reviewer should look at. The command prints all findings; `seal` refuses a router with others than its lists allow. */
 import * as Requirement from '../core/Requirement.js'
 import { unreadNote, type Audit, type AuditedMiddleware, type AuditedOperation, type Shadow } from './Audit.js'
-import { shadows, withoutThose, type Difference } from './Difference.js'
+import { shadows, type Difference } from './Difference.js'
 import { originRules, type CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { isAmbient } from '../core/Description.js'
 import { functionName, NOT_COMPARED } from '../core/functionName.js'
 import { byOperation, lineText, type PlacedLine, type PolicyLine } from './policy.js'
-import { namedIn, type NamedDecider } from './Way.js'
+import { namedIn, withoutThose, type NamedDecider } from './Way.js'
 
 /** The rules, with SARIF's `shortDescription`. */
 export const findingRules = {

@@ -3,11 +3,11 @@
  * author are only in HTML text and attributes. There is no inline script, so nothing must be escaped for one. All references are
  * relative, so the page works after any prefix.
  */
+import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { escapeHtml } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
-import { pageScript, pageStyle } from './pageFiles.js'
 import { loadOnce, pageFiles } from './swaggerUi.js'
 
 interface PageContent {
@@ -86,8 +86,11 @@ export interface Asset {
 
 const types = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', png: 'image/png' }
 
-// All others are in swagger-ui-dist
-const ownFiles: Readonly<Record<string, string>> = { 'page.css': pageStyle, 'page.js': pageScript }
+// All others are in swagger-ui-dist. The build puts their text here (`.ci/bundle.mjs`), so a bundled application needs no further file
+const ownFiles: Readonly<Record<string, string>> = {
+  'page.css': readFileSync(new URL('assets/page.css', import.meta.url), 'utf8'),
+  'page.js': readFileSync(new URL('assets/page.js', import.meta.url), 'utf8'),
+}
 
 export const assetOf = (type: string, content: Buffer | string): Asset => {
   const bytes = Buffer.from(content)

@@ -5,7 +5,7 @@
  * A kind without a scheme (a plain function, a bare ReaderTaskEither) has no place. For it, the places in a valid
  * request are used (`locationsIn`).
  */
-import type { Leaf } from '../core/Description.js'
+import { leaves, type Description, type Leaf } from '../core/Description.js'
 import { isCookieField, mergeRequests, queryOf, replaceQuery, type HeaderLine, type RequestSpec } from './requests.js'
 
 export interface CredentialLocation {
@@ -28,6 +28,10 @@ export const locationOf = ({ scheme }: Leaf): CredentialLocation | undefined => 
       return undefined
   }
 }
+
+/** The places that a description names. */
+export const describedLocations = (description: Description): ReadonlyArray<CredentialLocation> =>
+  leaves(description).flatMap((leaf) => locationOf(leaf) ?? [])
 
 // Fields that every client sends, and that contain no credential
 const ordinary = /^(?:host|origin|accept.*|content-.*|sec-fetch-.*|user-agent|connection|referer|date)$/i

@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { Context } from 'koa'
 import { compile } from 'path-to-regexp'
-import { leaves, type Description } from '../core/Description.js'
+import type { Description } from '../core/Description.js'
 import { decideOf, make, type Authenticator } from '../core/Authenticator.js'
 import { allOf } from '../core/allOf.js'
 import { unlessThrown } from '../core/data.js'
@@ -21,7 +21,7 @@ import { copyLayer, isGuard, pathInWords, routerOf, type GuardFunction, type Rou
 import { operationsOf } from '../koa/operations.js'
 import { isPattern, parameterNames } from '../koa/parameters.js'
 import { planned, planOf, writePlan } from '../koa/plan.js'
-import { locationOf, type CredentialLocation } from './CredentialLocation.js'
+import { describedLocations, type CredentialLocation } from './CredentialLocation.js'
 import type { HeaderLine, RequestSpec } from './requests.js'
 
 // Routers on which `expectGuarded` is running
@@ -74,7 +74,7 @@ export const testedOf = (
       target: paths[name] ?? paths[path] ?? requestTarget(layer, valueOf),
       description,
       demandedAbove: all(above),
-      locations: description === undefined ? [] : leaves(description).flatMap((leaf) => locationOf(leaf) ?? []),
+      locations: description === undefined ? [] : describedLocations(description),
     }
   })
 }

@@ -93,32 +93,11 @@ export interface WrongAssertion extends WrongAnswer {
   readonly signature?: 'wrong' | undefined
 }
 
-interface AnswerJson<R> {
-  readonly id: string
-  readonly rawId: string
-  readonly type: 'public-key'
-  readonly authenticatorAttachment: 'platform'
-  readonly clientExtensionResults: { readonly credProps?: { readonly rk: boolean } }
-  readonly response: R
-}
-
 /** A registration, as `toJSON()` of the browser's `PublicKeyCredential` writes it. */
-export type RegistrationJson = AnswerJson<{
-  readonly clientDataJSON: string
-  readonly attestationObject: string
-  readonly authenticatorData: string
-  readonly publicKey: string
-  readonly publicKeyAlgorithm: number
-  readonly transports: 'internal'[]
-}>
+export type RegistrationJson = ReturnType<typeof create>
 
 /** An assertion, as `toJSON()` of the browser's `PublicKeyCredential` writes it. */
-export type AssertionJson = AnswerJson<{
-  readonly clientDataJSON: string
-  readonly authenticatorData: string
-  readonly signature: string
-  readonly userHandle?: string
-}>
+export type AssertionJson = ReturnType<typeof assertPasskey>
 
 /** A passkey in the authenticator, without its private key. */
 export interface SoftwarePasskey {
@@ -257,11 +236,10 @@ const throwDomException = (name: string, message: string): never => {
   throw new DOMException(message, name)
 }
 
-const answerJson = <R>(id: string, clientExtensionResults: AnswerJson<R>['clientExtensionResults'], response: R) => ({
-  ...({ id, rawId: id, type: 'public-key', authenticatorAttachment: 'platform' } as const),
-  clientExtensionResults,
-  response,
-})
+const answerJson = <E extends object, R>(id: string, clientExtensionResults: E, response: R) => {
+  const members = { id, rawId: id, type: 'public-key', authenticatorAttachment: 'platform' } as const
+  return { ...members, clientExtensionResults, response }
+}
 
 const hasId = (list: ReadonlyArray<{ readonly id: string }> | undefined, id: string): boolean =>
   list?.some((one) => one.id === id) ?? false
@@ -301,7 +279,7 @@ interface Device extends SoftwareAuthenticatorOptions {
 const signWith = ({ privateKey, algorithm }: KeptPasskey, authData: Buffer, clientData: Buffer): Buffer =>
   sign(kinds[algorithm].hash, Buffer.concat([authData, sha256(clientData)]), privateKey)
 
-const create = (self: Device, options: CreationOptions, wrong: WrongRegistration = {}): RegistrationJson => {
+const create = (self: Device, options: CreationOptions, wrong: WrongRegistration = {}) => {
   const { origin, algorithm: own, synced = true, kept } = self
   const offered = options.pubKeyCredParams.flatMap(
     ({ alg }) => passkeyAlgorithms.find((one) => kinds[one].cose === alg) ?? [],
@@ -321,13 +299,14 @@ const create = (self: Device, options: CreationOptions, wrong: WrongRegistration
   const authData = authenticatorData(made, synced, wrong, attested)
   const alg = kinds[algorithm].cose
   const signed = () => signWith(made, authData, data)
-  const response: RegistrationJson['response'] = {
+  const transports: 'internal'[] = ['internal']
+  const response = {
     clientDataJSON: data.toString('base64url'),
     attestationObject: Buffer.from(attestationObject(wrong.attestation, authData, signed, alg)).toString('base64url'),
     authenticatorData: authData.toString('base64url'),
     publicKey: publicKey.toString('base64url'),
     publicKeyAlgorithm: alg,
-    transports: ['internal'],
+    transports,
   }
   return answerJson(wrong.id ?? made.id, { credProps: { rk: true } }, response)
 }
@@ -355,7 +334,7 @@ const newPasskey = (
   return { made, rawId, publicKey }
 }
 
-const assertPasskey = (self: Device, options: RequestOptions, wrong: WrongAssertion = {}): AssertionJson => {
+const assertPasskey = (self: Device, options: RequestOptions, wrong: WrongAssertion = {}) => {
   const { host, origin, synced = true } = self
   const { rpId = host, allowCredentials = [] } = options
   const mayBe = (id: string) => allowCredentials.length === 0 || hasId(allowCredentials, id)

@@ -13,7 +13,14 @@ import { branchesOf } from '../../core/AuthError.js'
 import { make } from '../../core/Challenge.js'
 import { leaves, challengesOf, type Leaf } from '../../core/Description.js'
 import { alternativesOf } from '../../core/Alternative.js'
-import { locationOf, valuesAt, placeInWords, putCredentials, withoutCredential } from '../CredentialLocation.js'
+import {
+  describedLocations,
+  locationOf,
+  placeInWords,
+  putCredentials,
+  valuesAt,
+  withoutCredential,
+} from '../CredentialLocation.js'
 import type { CredentialLocation } from '../CredentialLocation.js'
 import { fromOtherSite, type RequestSpec } from '../requests.js'
 import { isBasic, wholly } from '../attacks.js'
@@ -32,9 +39,6 @@ interface LawCase {
   /** The request without this credential. If it is let in by another credential, so may be the whole. */
   readonly rest?: RequestSpec
 }
-
-const describedPlaces = ({ description }: Subject): ReadonlyArray<CredentialLocation> =>
-  leaves(description).flatMap((leaf) => locationOf(leaf) ?? [])
 
 const carries = (spec: RequestSpec) => (location: CredentialLocation) => valuesAt(location, spec).length > 0
 
@@ -75,7 +79,7 @@ const unknownInDescribed = (subject: Subject): ReadonlyArray<LawCase> =>
 
 // A request without a complete alternative must not be let in: something that is not described would decide
 const withoutDescribed = (subject: Subject): ReadonlyArray<LawCase> => {
-  const described = describedPlaces(subject)
+  const described = describedLocations(subject.description)
   const alternatives = alternativePlaces(subject)
   const isComplete = (spec: RequestSpec): boolean =>
     alternatives.some((locations) => locations.every((location) => location === undefined || carries(spec)(location)))
@@ -110,7 +114,7 @@ const withoutDescribed = (subject: Subject): ReadonlyArray<LawCase> => {
 
 // A valid credential in another place, which no description names
 const validElsewhere = (subject: Subject): ReadonlyArray<LawCase> => {
-  const described = describedPlaces(subject)
+  const described = describedLocations(subject.description)
   const isDescribed = (location: CredentialLocation) =>
     described.some((one) => one.in === location.in && one.name === location.name)
   return subject.valid.flatMap((spec) =>
