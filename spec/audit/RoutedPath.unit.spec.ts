@@ -87,16 +87,6 @@ describe('R21 a RegExp with the flags g and y does not keep its lastIndex', () =
     expect(statuses(mounted, '/files/salaries', asked)).toEqual(matched)
   })
 
-  it.each(['g', 'y', 'gy'])('in a router that withAuth makes, for earlier, later and mounted routes: %s', (flags) => {
-    const matched = JSON.parse(JSON.stringify(expected).replaceAll('FLAGS', flags)) as unknown
-    const before = guardOf(null)(files(new Router(), flags))
-    const later = files(guardOf(null)(new Router()), flags)
-    const mounted = guardOf(null)(new Router()).use(files(new Router(), flags).routes())
-    for (const router of [before, later, mounted]) {
-      expect(statuses(router, '/files/salaries', asked)).toEqual(matched)
-    }
-  })
-
   it('in middleware; and the RegExp of the user keeps its flags', () => {
     const own = /^\/x/g
     const router = closed().use(own, leaks).get('/x', handle)

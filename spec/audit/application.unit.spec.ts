@@ -67,35 +67,20 @@ it('an upstream is in the table, and a line of the policy file, with its resourc
   expect(E.isRight(read) && differencesOf(read.right, calling({}))).toEqual([])
 })
 
-it.each<[string, ReadonlyArray<Partial<UpstreamOptions>>, ReadonlyArray<Partial<UpstreamOptions>>, string]>([
-  [
-    'new',
-    [],
-    [{}],
-    'opened: UPSTREAM https://api.example: was absent, is tokens of https://login.example, for each session, scope read',
-  ],
-  [
-    'gone',
-    [{}],
-    [],
-    'closed: UPSTREAM https://api.example: was tokens of https://login.example, for each session, scope read, is gone',
-  ],
-  [
-    'with another scope',
-    [{}],
-    [{ scope: ['read', 'admin'] }],
-    'opened: UPSTREAM https://api.example: is now with scope admin',
-  ],
-  ['with fewer scopes', [{}], [{ scope: [] }], 'closed: UPSTREAM https://api.example: is no longer with scope read'],
-  [
-    'for each user',
-    [{}],
-    [{ per: 'user' }],
-    'changed: UPSTREAM https://api.example: tokens of was https://login.example, for each session, is https://login.example, for each user',
-  ],
+const [tokens, of] = ['tokens of', 'https://login.example, for each']
+it.each<
+  [is: string, was: Partial<UpstreamOptions> | undefined, is: Partial<UpstreamOptions> | undefined, said: string]
+>([
+  ['new', undefined, {}, `opened: was absent, is ${tokens} ${of} session, scope read`],
+  ['gone', {}, undefined, `closed: was ${tokens} ${of} session, scope read, is gone`],
+  ['with another scope', {}, { scope: ['read', 'admin'] }, 'opened: is now with scope admin'],
+  ['with fewer scopes', {}, { scope: [] }, 'closed: is no longer with scope read'],
+  ['for each user', {}, { per: 'user' }, `changed: ${tokens} was ${of} session, is ${of} user`],
 ])('an upstream that is %s is a difference', (_name, was, is, said) => {
-  const all = differencesOf(calling(...was), calling(...is))
-  expect(all.map(({ direction, text }) => `${direction}: ${text}`)).toEqual([said])
+  const [before, after] = [was, is].map((one) => (one === undefined ? calling() : calling(one)))
+  expect(
+    differencesOf(before!, after!).map((one) => `${one.direction}: ${one.text.replace(`${one.operation}: `, '')}`),
+  ).toEqual([said])
 })
 
 it.each([`${line}; who=public`, 'UPSTREAM https://api.example; scope=read', line.replace('UPSTREAM', 'GET')])(

@@ -51,15 +51,6 @@ describe('cachedOpenApi', () => {
     expect(described()).toBe(after)
   })
 
-  it("uses the session cookie's name of each application", () => {
-    const described = cachedOpenApi(new Router().get('/x', withAuth(sessionAuth()), none), about)
-    const schemes = (request?: Request) => Object.keys(described(request).document.components?.securitySchemes ?? {})
-    expect(schemes(withCookie('__Host-a'))).toEqual(['cookie___Host-a'])
-    expect(schemes(withCookie('b'))).toEqual(['cookie_b'])
-    expect(schemes()).toEqual(['cookie_koa.sess'])
-    expect(described(withCookie('b'))).toBe(described(withCookie('b')))
-  })
-
   it('does not keep a document for every name', () => {
     const described = cachedOpenApi(new Router().get('/x', withAuth(sessionAuth()), none), about)
     const first = described(withCookie('first'))

@@ -3,7 +3,6 @@ import Router, { type RouterInstance } from '@koa/router'
 import { apiKeyHeader, httpBasicAuth, httpBearer, operation, optional, withAuth } from 'koa-with-auth'
 import { openApi, type OpenApiOptions } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
-import { pathItemMethods } from '../../src/openapi/paths.js'
 import { addUnchecked, guardOf } from '../support/models/levels.js'
 
 // The document of a router.
@@ -100,22 +99,6 @@ describe('documents', () => {
   })
 
   describe('the paths of the document', () => {
-    it('have every method that OpenAPI has for `all`, each with what its guard can answer', () => {
-      const router = routed((r) => r.all('/x', withAuth(basic), none))
-      const { paths, 'x-undescribed': undescribed } = documented(router)
-      expect(Object.keys(paths['/x'] ?? {})).toEqual(pathItemMethods)
-      expect(paths['/x']?.get?.responses).not.toHaveProperty('403')
-      expect(paths['/x']?.put?.responses).toHaveProperty('403')
-      expect(undescribed).toEqual([
-        {
-          path: '/x',
-          methods: expect.arrayContaining(['PROPFIND', 'SEARCH']),
-          reason: expect.any(String),
-          security: [{ basic: [] }],
-        },
-      ])
-    })
-
     it('declare parameters; an optional group makes two paths', () => {
       const { paths } = documented(routed((r) => r.get('/pets{/:id}', none).get('/files/*rest', none)))
       expect(paths['/pets/{id}']?.get?.parameters).toEqual([parameter('id')])
