@@ -132,13 +132,16 @@ const noAccount: Result<never> = E.left(AuthErrors.unfinished('noAccount'))
  * }) // for GET and POST /sign-in
  */
 export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<U>): Middleware => {
-  const self = settingOf(checkOptions<PasswordSignInOptions<U>>('passwordSignIn', options, checks))
+  // Safe: the functions of a user get the users that `accountOf` returned
+  const self = settingOf(checkOptions('passwordSignIn', options as unknown as FormOptions, checks))
   const lifetimes = options.idle !== undefined || options.absolute !== undefined
   return stating(passwordHandler(self), { part: 'passwordSignIn', lifetimes })
 }
 
+type FormOptions = PasswordSignInOptions<object>
+
 const passwordHandler =
-  <U extends object>(self: FormSelf<U>): Middleware =>
+  (self: FormSelf): Middleware =>
   async (ctx) => {
     const { as } = self
     const visit = visitOf('passwordSignIn', ctx, as, false)
@@ -171,9 +174,9 @@ const passwordHandler =
     }
   }
 
-type FormSelf<U extends object> = ReturnType<typeof settingOf<U>>
+type FormSelf = ReturnType<typeof settingOf>
 
-const settingOf = <U extends object>(given: PasswordSignInOptions<U>) => {
+const settingOf = (given: FormOptions) => {
   const { factors, limiter = usualLimiters(), idle, absolute, persistent } = given
   const named: Readonly<Record<FormFieldName, string>> = { ...usualNames, ...withoutUndefined({ ...given.fields }) }
   const taken = [...Object.values(named), ...(factors === undefined ? [] : ['handle', 'code'])]
@@ -190,7 +193,7 @@ const settingOf = <U extends object>(given: PasswordSignInOptions<U>) => {
   return bare({ ...given, count, named, fields })
 }
 
-const formNow = <U extends object>({ named, fields }: FormSelf<U>, ctx: Context, body: Incoming['body'] = {}) => {
+const formNow = ({ named, fields }: FormSelf, ctx: Context, body: Incoming['body'] = {}) => {
   const typed = bare({ ...body, [named.remember]: isChosen(body[named.remember]) ? 'on' : undefined })
   return pages.beginForm(ctx, 'password', fields, typed, named.returnTo)
 }
@@ -198,10 +201,7 @@ const formNow = <U extends object>({ named, fields }: FormSelf<U>, ctx: Context,
 // --- the password
 
 // Throws the exceptions of `accountOf`, and `SignInRefused` for an outage
-const accountFor = async <U extends object>(
-  { accountOf }: FormSelf<U>,
-  name: string,
-): Promise<PasswordAccount<U> | undefined> => {
+const accountFor = async ({ accountOf }: FormSelf, name: string): Promise<PasswordAccount<object> | undefined> => {
   if (!canBeName(name)) return undefined
   const answer = await fromAnswer(accountOf(name))
   if (E.isLeft(answer)) {
@@ -209,17 +209,12 @@ const accountFor = async <U extends object>(
     throw thrownFor(answer.left)
   }
   // Safe: what is no account is refused
-  const { user, hash } = answer.right as Partial<PasswordAccount<U>>
+  const { user, hash } = answer.right as Partial<PasswordAccount<object>>
   if (typeof user === 'object' && user !== null) return { user, hash }
   throw new TypeError('passwordSignIn({ accountOf }) must return { user, hash }, or nothing')
 }
 
-const renew = async <U extends object>(
-  self: FormSelf<U>,
-  name: string,
-  { hash }: PasswordAccount<U>,
-  password: string,
-): Promise<void> => {
+const renew = async (self: FormSelf, name: string, hash: unknown, password: string): Promise<void> => {
   if (self.save === undefined || typeof hash !== 'string' || !needsRehash(hash)) return
   try {
     const made = await hashed(password)
@@ -231,13 +226,18 @@ const renew = async <U extends object>(
   }
 }
 
-// A user whose password is right, and the revocation stamp of that time
-const checkPassword = async <U extends object>(
-  self: FormSelf<U>,
+/** A user whose password is right, and the revocation stamp of that time. */
+interface Checked {
+  readonly user: object
+  readonly stamp: string
+}
+
+const checkPassword = async (
+  self: FormSelf,
   visit: Visit,
   name: string,
   password: string,
-): Promise<Result<{ readonly user: U; readonly stamp: string }>> => {
+): Promise<Result<Checked>> => {
   const found = await accountFor(self, name)
   if (!(await verify(found?.hash, password)) || found === undefined) return wrongPassword
   // a reset may have changed the account while the password was verified. It ends the sign-ins that are older than its stamp
@@ -246,15 +246,15 @@ const checkPassword = async <U extends object>(
   if (now === undefined) return wrongPassword
   if (now.hash !== found.hash && !(await verify(now.hash, password))) return wrongPassword
   if (isInactive(visit, now.user)) return noAccount
-  await renew(self, name, now, password)
+  await renew(self, name, now.hash, password)
   return E.right({ user: now.user, stamp })
 }
 
-const signInUser = async <U extends object>(
-  self: FormSelf<U>,
+const signInUser = async (
+  self: FormSelf,
   visit: Visit,
   incoming: Incoming,
-  { user, stamp }: { readonly user: U; readonly stamp: string },
+  { user, stamp }: Checked,
 ): Promise<void> => {
   const { ctx, as } = visit
   const { named, keep = [] } = self
@@ -279,11 +279,7 @@ const signInUser = async <U extends object>(
 
 // --- the second factor
 
-const factorOf = async <U extends object>(
-  { factors }: FormSelf<U>,
-  { host }: Visit,
-  user: U,
-): Promise<SecondFactor | undefined> => {
+const factorOf = async ({ factors }: FormSelf, { host }: Visit, user: object): Promise<SecondFactor | undefined> => {
   if (typeof factors !== 'function') {
     return factors !== undefined && (await factors.has(host.identify(user))) ? factors : undefined
   }
@@ -292,18 +288,13 @@ const factorOf = async <U extends object>(
   return kind
 }
 
-const codeForm = <U extends object>({ named }: FormSelf<U>, kind: SecondFactor, name: string | undefined) => ({
+const codeForm = ({ named }: FormSelf, kind: SecondFactor, name: string | undefined) => ({
   kind: pages.familyOf(kind),
   fields: [...(name === undefined ? [] : [pages.hidden(named.username, name)]), ...(kind.form?.answer ?? [])],
 })
 
 // The code of a page: the name says which account, and the handle whether its password was right, and of which user
-const second = async <U extends object>(
-  self: FormSelf<U>,
-  visit: Visit,
-  incoming: Incoming,
-  name: string | undefined,
-): Promise<void> => {
+const second = async (self: FormSelf, visit: Visit, incoming: Incoming, name: string | undefined): Promise<void> => {
   const { ctx, as } = visit
   const { factors, keep, signedIn } = self
   // A stranger has no good handle. So nothing is looked up before it is opened, whose time would show which names exist

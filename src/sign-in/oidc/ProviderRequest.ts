@@ -1,8 +1,9 @@
 /** A request to a provider, and its answer as openid-client reads it. */
-import type { CustomFetch } from 'openid-client' with { 'resolution-mode': 'import' }
+import type { Configuration, CustomFetch, ServerMetadata } from 'openid-client' with { 'resolution-mode': 'import' }
 import { jsonFields, ownFields } from '../../core/data.js'
 import type { Json } from '../../jwt/claims.js'
 import { isInside, isSecure, Outage, problemOf, responseText, beforeAbort } from '../../jwt/fetching.js'
+import { configurationOf, type Registered } from './Client.js'
 
 // Bodies have at most 1 MB, no redirect is followed, and addresses can be trusted with a code or a token. Anything that
 // is no answer is an `Outage`, so a later exception of openid-client is about an answer
@@ -99,7 +100,7 @@ export const askedFor =
   }
 
 /** Asks a provider without OpenID Connect for openid-client, and turns the answers of such providers into those of RFC 6749 §5. */
-export const plainly: CustomFetch = async (...asked) => {
+const plainly: CustomFetch = async (...asked) => {
   const answered = await receivedFrom(asked, isInside)
   const { status } = answered
   const json = answerFields(answered)
@@ -115,6 +116,17 @@ export const plainly: CustomFetch = async (...asked) => {
   // there is no issuer that could have signed it
   const { id_token: _idToken, ...rest } = json
   return withTokens(rest)
+}
+
+/** openid-client at its first use, when it is loaded, for a server without OpenID Connect; http where an address has it. */
+export const plainConfiguration = (
+  server: ServerMetadata,
+  client: Registered,
+  timeout: number,
+): (() => Configuration) => {
+  const isInsecure = [server.authorization_endpoint, server.token_endpoint].some((url) => url?.startsWith('http:'))
+  let made: Configuration | undefined
+  return () => (made ??= configurationOf(server, client, { timeout, clockTolerance: 0, isInsecure }, plainly))
 }
 
 const answerFields = ({ headers, text }: Received): Json | undefined => {

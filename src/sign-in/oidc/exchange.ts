@@ -1,5 +1,4 @@
 /** Exchanges the token of a caller for a token of the next service (RFC 8693). Nothing is stored: this process keeps it while it is good. */
-import type { Configuration } from 'openid-client' with { 'resolution-mode': 'import' }
 import * as E from 'fp-ts/lib/Either.js'
 import { ownField } from '../../core/data.js'
 import * as is from '../../core/checks.js'
@@ -11,12 +10,12 @@ import { checkAddress, checkUrl } from '../../jwt/fetching.js'
 import { expectGone } from '../../koa/gone.js'
 import { acceptedTokenOf } from '../../jwt/tokenKind.js'
 import { contextOf, type WithRequest } from '../../sessions/SignIn.js'
-import { registeredClient, configurationOf, type Client } from './Client.js'
+import { registeredClient, type Client } from './Client.js'
 import { GrantEnded, SPARE, type Tokens } from './Grant.js'
 import type { OAuth2Kind } from './oauth2.js'
 import type { OidcKind } from './oidc.js'
 import { openidClient } from './openidClient.js'
-import { plainly } from './ProviderRequest.js'
+import { plainConfiguration } from './ProviderRequest.js'
 import { askedForTokens, tokenClientOf, type TokenClient } from './TokenClient.js'
 import { UpstreamGone } from './upstream.js'
 
@@ -66,15 +65,8 @@ const where = 'exchange(options)'
 
 const endpointClient = (tokenEndpoint: string, client: unknown, timeout: number): TokenClient => {
   const registered = registeredClient('exchange({ client })', client)
-  const { origin, protocol } = new URL(tokenEndpoint)
-  let ready: Configuration | undefined
-  const configured = (): Configuration =>
-    (ready ??= configurationOf(
-      { issuer: origin, token_endpoint: tokenEndpoint },
-      registered,
-      { timeout, clockTolerance: 0, isInsecure: protocol === 'http:' },
-      plainly,
-    ))
+  const { origin } = new URL(tokenEndpoint)
+  const configured = plainConfiguration({ issuer: origin, token_endpoint: tokenEndpoint }, registered, timeout)
   return { issuer: origin, configured: () => Promise.resolve(E.right(configured())), scopes: new Set() }
 }
 

@@ -3,16 +3,16 @@
  * ceremony. The access token says nothing about the user, so a hook asks the provider for its id.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Configuration, TokenEndpointResponse } from 'openid-client' with { 'resolution-mode': 'import' }
+import type { TokenEndpointResponse } from 'openid-client' with { 'resolution-mode': 'import' }
 import * as is from '../../core/checks.js'
 import { checkOptions, declareFactory, token, typeName, type Checks } from '../../core/options.js'
 import { checkAddress, checkUrl, Outage, beforeAbort } from '../../jwt/fetching.js'
 import type { Ceremony, Kind } from '../Kind.js'
-import { answerOf, configurationOf, HookRaised, providerChecks, readResponse, registeredClient } from './Client.js'
+import { answerOf, HookRaised, providerChecks, readResponse, registeredClient } from './Client.js'
 import { Rejected, SIGN_IN_MS, type AuthorizationResponse, type ProviderOptions } from './Client.js'
 import { openidClientLoaded } from './openidClient.js'
 import { withAnswer, rejected } from './ProviderAnswer.js'
-import { plainly } from './ProviderRequest.js'
+import { plainConfiguration } from './ProviderRequest.js'
 import { tokenClients } from './TokenClient.js'
 
 /** The proof of a sign-in with a provider without OpenID Connect. */
@@ -127,11 +127,7 @@ const serverFrom = (options: OAuth2Options) => {
     token_endpoint: endpoint,
     ...(issuer !== undefined && { authorization_response_iss_parameter_supported: true }),
   }
-  const isInsecure = [authorize, endpoint].some((url) => url.startsWith('http:'))
-  let made: Configuration | undefined
-  // at first use, when openid-client is loaded
-  const configuration = () =>
-    (made ??= configurationOf(server, client, { timeout, clockTolerance: 0, isInsecure }, plainly))
+  const configuration = plainConfiguration(server, client, timeout)
   return { given, issuer: issuer ?? name, authority, scopes: new Set(scope), timeout, configuration }
 }
 
