@@ -94,13 +94,17 @@ const fieldLines = (lines: ReadonlyArray<string> = [], name: string, key: string
   return all ?? first
 }
 
-const host = fromHeader('Host')
+/** @internal Reads all lines of a header field. */
+export const linesFrom = (name: string): ((request: Request) => ReadonlyArray<string>) => {
+  const field = fromHeader(name)
+  return (request) => {
+    const found = field(request)
+    return O.isNone(found) ? [] : [found.value].flat()
+  }
+}
 
 /** @internal The values of Host: one, unless the request is malformed (RFC 9112 §3.2), or of HTTP/2. Koa reads the first. */
-export const hostsOf = (request: Request): ReadonlyArray<string> => {
-  const found = host(request)
-  return O.isNone(found) ? [] : [found.value].flat()
-}
+export const hostsOf = linesFrom('Host')
 
 /**
  * Reads the Authorization field if it has this scheme. Credentials of another scheme count as absent (RFC 6750 §3).

@@ -35,7 +35,12 @@ export const countsIn = (limiters: Limiters) => {
   const { accountAndAddress, account: everywhere, address: anyAccount } = limiters
   const { ofAddress, ofNetwork } = sharesOf(limiters)
   return (account: string | undefined, address: string, isCrossSite = false): ReadonlyArray<Count> => {
-    const count = (limiter: Limiter, under: Under, parts: ReadonlyArray<string>, atMost?: number): Count => ({
+    const count = (
+      limiter: Limiter,
+      under: Exclude<Count['under'], 'caller'>,
+      parts: ReadonlyArray<string>,
+      atMost?: number,
+    ): Count => ({
       limiter,
       key: countKey(isCrossSite, [under, ...parts]),
       under,
@@ -53,8 +58,6 @@ export const countsIn = (limiters: Limiters) => {
     return [...counts, ...names.map((name) => count(everywhere, 'account', [name]))]
   }
 }
-
-type Under = Exclude<Count['under'], 'caller'>
 
 const countKey = (isCrossSite: boolean, parts: ReadonlyArray<string>): string => {
   let text = isCrossSite ? '10:cross-site' : ''
@@ -112,8 +115,6 @@ const checkGuess = (guess: unknown): Guess => {
   })
 }
 
-const isWrong = (result: Result<unknown>): boolean => E.isLeft(result) && result.left.reason === 'wrong'
-
 /**
  * Counts guesses at codes, and what asks for mails, by an account and an address: both by the same limiter, so that asking
  * again gives no new tries. Throws a TypeError for what is no limiter.
@@ -127,7 +128,7 @@ export const counting = (limiter: Limiter | Limiters, counter: GuessLimitEvent['
     account: string | undefined,
     address: string,
     f: () => Evaluation<A>,
-    stays: (result: Result<A>) => boolean = isWrong,
+    stays: (result: Result<A>) => boolean = (result) => E.isLeft(result) && result.left.reason === 'wrong',
   ): Promise<Result<A>> =>
     countThenRun<Result<A>>({
       counter,

@@ -147,16 +147,11 @@ export const takeBack = (counted: Counted): void => {
 const reward = ({ limiter, key, points }: Count, until: number): void => {
   if (performance.now() >= until) return
   try {
-    Promise.resolve(points === undefined ? limiter.reward?.(key) : limiter.reward?.(key, points)).then(
-      undefined,
-      ignoreFailure,
-    )
+    Promise.resolve(points === undefined ? limiter.reward?.(key) : limiter.reward?.(key, points)).catch(() => {})
   } catch {
     // the same as a rejection
   }
 }
-
-const ignoreFailure = (): void => {}
 
 // Milliseconds until the window ends; `undefined` if it never does, or if that is unknown
 const timeLeft = (counted: unknown): number | undefined => {

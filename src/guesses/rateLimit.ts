@@ -13,7 +13,7 @@ import { functionName } from '../core/functionName.js'
 import { andThen, failureOf } from '../core/Result.js'
 import { checkDemanding } from '../core/authorize.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareCondition, declareFactory, type Check, type Checks } from '../core/options.js'
+import { checkOptions, declareCondition, declareFactory, type Checks } from '../core/options.js'
 import { countThenRun, limitOf, numberIn, takeBack, type Counted, type PointLimiter } from './Limiter.js'
 
 export interface RateLimitOptions<P> {
@@ -29,18 +29,13 @@ export interface RateLimitOptions<P> {
 
 const isPointLimiter = (u: unknown): u is PointLimiter => is.hasMethod(u, 'consume')
 
-const limiterLike = is.that(
-  (value) => isPointLimiter(value) || typeof value === 'function',
-  'must be a limiter of rate-limiter-flexible, or a function of the principal that returns one',
-)
-
-const cost: Check = (where, value) =>
-  typeof value === 'function' ? is.hook(2)(where, value) : is.positive(where, value)
-
 const checks: Checks<RateLimitOptions<never>> = {
-  limiter: limiterLike,
+  limiter: is.that(
+    (value) => isPointLimiter(value) || typeof value === 'function',
+    'must be a limiter of rate-limiter-flexible, or a function of the principal that returns one',
+  ),
   by: is.hook(2),
-  points: is.maybe(cost),
+  points: is.maybe((where, value) => (typeof value === 'function' ? is.hook(2) : is.positive)(where, value)),
   onStoreError: is.maybe(is.oneOf('unavailable', 'unthrottled')),
 }
 

@@ -7,7 +7,7 @@
  */
 import type { OutgoingMessage, Server as HttpServer } from 'node:http'
 import type { Server } from 'node:net'
-import { Duplex, Readable } from 'node:stream'
+import { Duplex, finished, Readable } from 'node:stream'
 import type { Context, Request } from 'koa'
 import { End, PrincipalSource, type AuthEndedError, type Ending, type EndSource } from '../core/ends.js'
 import { ends } from '../ends/ends.js'
@@ -220,26 +220,24 @@ export const untilEnd = (ctx: RequestCarrier, source: Readable): Readable => {
   const push = (chunk: unknown): void => {
     if (!body.push(chunk)) source.pause()
   }
-  // Koa leaves a response open whose head is sent, so it is cut off here. A source that is destroyed by us may still fail
-  const fail = (error: Error = new Error('untilEnd(ctx, stream): the stream was closed before its end')): void => {
+  // Koa leaves a response open whose head is sent, so it is cut off here. A source that is destroyed by us fails, too
+  const fail = (error: Error): void => {
     if (opened.reason !== undefined || body.destroyed) return
     failure = error
     // before somebody reads, an error would end the process
     if (body.readableFlowing !== null) body.destroy(error)
     if (ctx.request.ctx.headerSent) ctx.request.ctx.res.destroy()
   }
-  source.on('error', fail)
+  // also for a source that has ended or failed before
+  finished(source, { writable: false }, (error) => {
+    if (error) fail(error)
+    else if (!body.destroyed && opened.reason === undefined) body.push(null)
+  })
   if (opened.reason !== undefined) {
     end()
     return body
   }
   source.on('data', push)
-  source.once('end', () => body.push(null))
-  source.once('close', () => {
-    if (!source.readableEnded) fail()
-  })
-  if (source.readableEnded) body.push(null)
-  else if (source.destroyed) fail(source.errored ?? undefined)
   opened.stopping(end)
   return body
 }

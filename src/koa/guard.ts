@@ -60,14 +60,12 @@ const runsOutside = (): never => {
   throw misplaced(`withAuth(a) runs outside of an operation; ${fix}`)
 }
 
-// `router.param` calls what it is given with a string
-const recordOf = (ctx: Context): Exchange => (typeof ctx === 'object' ? exchangeOf(ctx) : runsOutside())
-
 // Until its first request is through, a guard looks for what is written in the wrong place
 const recordReader = (): ((ctx: Context) => Exchange) => {
   let isFirst = true
   return (ctx) => {
-    const exchange = recordOf(ctx)
+    // `router.param` calls a guard with a string
+    const exchange = typeof ctx === 'object' ? exchangeOf(ctx) : runsOutside()
     if (isFirst) {
       warnOfLateSettings(ctx)
       const late = lateGuardAt(ctx)
@@ -142,28 +140,13 @@ const ofApplication = ['application']
 
 export const applicationGuard = (authenticator: Authenticator<unknown>, requirement: Requirement): Middleware => {
   const decide = deciding(authenticator, ofApplication)
-  const warn = preflightWarning()
   const run = (ctx: Context, next: Next): Promise<unknown> => {
     const exchange = exchangeOf(ctx)
-    warn(ctx)
     // guards of operations inside see that another one has let the caller in
     exchange.captures = ofApplication
     return decide(ctx, exchange, notingErrors(ctx, next), false)
   }
   return markGuard(run, requirement, { levels: ofApplication })
-}
-
-// Browsers send no credentials with a preflight, and say only "CORS error" if it is refused
-const preflightWarning = (): ((ctx: Context) => void) => {
-  let isReported = process.env['NODE_ENV'] === 'production'
-  return ({ method, headers }) => {
-    if (isReported || method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return
-    isReported = true
-    process.emitWarning(
-      'guardApp: the guard got a CORS preflight, which carries no credentials; mount cors() before guardApp, and list it: guardApp(a, { middleware: [cors] })',
-      'PreflightWarning',
-    )
-  }
 }
 
 // Functions of the application are no operation: one of them may answer the exception of another one unseen
@@ -175,9 +158,6 @@ const notingErrors =
       throw error
     })
 
-// The status of a request that is refused before it is read; `undefined` for one that is read
-type EarlyRefusal = (ctx: Context) => number | undefined
-
 type Decide = (
   ctx: Context,
   exchange: Exchange,
@@ -188,13 +168,13 @@ type Decide = (
 
 /**
  * The decision of a guard without the check of its place. Upgrades use it, too. `isNested`: whether a guard around this
- * one has let the caller in. `refuseEarly` can refuse further requests before they are read. `parameters`: those of the path that
- * `owned` reads.
+ * one has let the caller in. `refuseEarly` returns the status of a request that is refused before it is read. `parameters`: those of
+ * the path that `owned` reads.
  */
 export const deciding = (
   authenticator: Authenticator<unknown>,
   levels: ReadonlyArray<string>,
-  refuseEarly?: EarlyRefusal,
+  refuseEarly?: (ctx: Context) => number | undefined,
 ): Decide => {
   checkObjects(authenticator.description)
   const recorder = decisionRecorder(authenticator, levels)

@@ -147,7 +147,9 @@ const withoutLevel = (level: Level, plan: Plan): Plan => {
   const [first, ...levels] = plan.levels
   if (first?.by !== level) return plan
   const { own, ahead, after } = plan
-  const guard = effectiveOf(levels, own)
+  const guard = guardOf(
+    levels.reduceRight<GuardProperties | undefined>((inner, level) => joinDecisions(level.guard, inner), own),
+  )
   // a plan without a guard has nothing ahead of it
   const functions = guard === undefined ? { ahead: [], after: [...ahead, ...after] } : { ahead, after }
   return planned({ ...plan, ...functions, levels, guard })
@@ -161,9 +163,6 @@ const copiedOf = (plan: Plan, previous: Level | undefined, application: Applicat
   if (from === undefined || application === undefined) return rest
   return planned({ ...rest, applications: rest.applications.map((one) => (one === from ? application : one)) })
 }
-
-const effectiveOf = (levels: ReadonlyArray<LevelDecision>, own: GuardFunction | undefined): GuardFunction | undefined =>
-  guardOf(levels.reduceRight<GuardProperties | undefined>((inner, { guard }) => joinDecisions(guard, inner), own))
 
 const joinDecisions = (outer: GuardProperties, inner: GuardProperties | undefined): GuardProperties | undefined => {
   const decision = inner?.requirement ?? Requirement.inherit

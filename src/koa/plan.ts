@@ -65,10 +65,7 @@ interface PlannedLayer {
   readonly [planMark]?: Plan
 }
 
-export const planned = (parts: PlanParts): Plan => {
-  const { applications, ahead, own, levels, guard, after, traced } = parts
-  return { applications, ahead, own, levels, guard, after, traced, functions: functionsIn(parts) }
-}
+export const planned = (parts: PlanParts): Plan => ({ ...parts, functions: functionsIn(parts) })
 
 const functionsIn = ({ applications, ahead, guard, after }: PlanParts): ReadonlyArray<Function> => {
   // `toSpliced` makes an array of its size, and a spread one with room for more: there is one of them for each route
@@ -85,21 +82,17 @@ const untraced: PlanParts['traced'] = new Map()
 const planFromFunctions = (functions: ReadonlyArray<Function>): Plan => {
   const own = functions.find(isGuard)
   const at = own === undefined ? 0 : functions.indexOf(own)
+  const after = functions.slice(own === undefined ? 0 : at + 1)
   return planned({
     applications: noFunctions,
     ahead: at === 0 ? noFunctions : functions.slice(0, at),
     own,
     levels: noFunctions,
     guard: own,
-    after: writtenAfter(own === undefined ? 0 : at + 1, functions),
+    // `filter` makes an array with room for more
+    after: after.every(isWritten) ? after : after.filter(isWritten),
     traced: untraced,
   })
-}
-
-// `filter` makes an array with room for more
-const writtenAfter = (from: number, functions: ReadonlyArray<Function>): ReadonlyArray<Function> => {
-  const after = functions.slice(from)
-  return after.every(isWritten) ? after : after.filter(isWritten)
 }
 
 /** The plan of a layer: that which it carries, with the functions that were added or replaced since. */

@@ -17,10 +17,6 @@ export const newRouter = (options: { readonly prefix?: string } = {}): RouterIns
 export const isRouter = (u: unknown): u is RouterInstance =>
   typeof u === 'object' && u !== null && 'stack' in u && Array.isArray(u.stack) && 'register' in u && 'routes' in u
 
-// The result of `routes()` has its router as a property. A guard has a getter there, which throws
-const isRoutes = (u: unknown): boolean =>
-  typeof u === 'function' && isRouter(Object.getOwnPropertyDescriptor(u, 'router')?.value)
-
 /** Returns a router, or throws a TypeError. `caller` is the call, such as `audit(router)`; `fix` is what to write for `routes()`. */
 export const checkRouter = <S = DefaultState, C = DefaultContext>(
   caller: string,
@@ -29,8 +25,11 @@ export const checkRouter = <S = DefaultState, C = DefaultContext>(
 ): RouterInstance<S, C> => {
   // Safe: it is a router, and its type parameters do not matter here
   if (isRouter(u)) return u as unknown as RouterInstance<S, C>
-  if (!isRoutes(u)) throw new TypeError(`${caller} takes a router of @koa/router`)
-  throw new TypeError(`${caller} takes the router itself, not its routes(): write ${fix}`)
+  // the result of `routes()` has its router as a property; a guard has a getter there, which throws
+  const isRoutes = typeof u === 'function' && isRouter(Object.getOwnPropertyDescriptor(u, 'router')?.value)
+  throw new TypeError(
+    `${caller} takes ${isRoutes ? `the router itself, not its routes(): write ${fix}` : 'a router of @koa/router'}`,
+  )
 }
 
 /** The message about a router that does not say which layer runs, as koa-router 7 and @koa/router 8. */

@@ -33,7 +33,7 @@ const progressOf = (exchange: Exchange): Progress => (exchange.decision as Progr
 
 export const decisionRecorder = (authenticator: Authenticator<unknown>, levels: ReadonlyArray<string>) => {
   const level = levels.join(' + ')
-  // made once, when there is a subscriber
+  // made once, when there is a subscriber; a single kind needs no notes
   let witness: Authenticator<unknown> | undefined
   let writeResult: WriteResult | undefined
   return {
@@ -44,7 +44,10 @@ export const decisionRecorder = (authenticator: Authenticator<unknown>, levels: 
       return { attempt, at: performance.now() }
     },
     evaluate: ({ attempt }: BegunDecision): Evaluation<unknown> =>
-      (witness ??= recordingLeaves(authenticator)).evaluate(attempt.request, attempt),
+      (witness ??=
+        leaves(authenticator.description).length === 1
+          ? authenticator
+          : mapLeaves(authenticator, recordingLeaf)).evaluate(attempt.request, attempt),
     settled: (ctx: Context, { attempt, at }: BegunDecision, result: E.Either<AuthError, unknown>): void => {
       const { request } = ctx
       const draft = draftOf(ctx, level, performance.now() - at)
@@ -260,10 +263,7 @@ const viaOf = (principal: unknown): string | undefined => {
   return typeof principal.via === 'string' ? principal.via : undefined
 }
 
-/** Decides as this one does, and notes in the attempt which kinds let in. It is made for subscribers; a single kind needs no notes. */
-const recordingLeaves = (self: Authenticator<unknown>): Authenticator<unknown> =>
-  leaves(self.description).length === 1 ? self : mapLeaves(self, recordingLeaf)
-
+/** Decides as this one does, and notes in the attempt that it let in. */
 const recordingLeaf = (self: Authenticator<unknown>): Authenticator<unknown> => {
   const { description } = self
   if (description._tag !== 'Leaf') return self

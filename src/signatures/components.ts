@@ -13,7 +13,6 @@
  * | `@status`, `;req`, `;tr`, and everything else                    | refused                                     |
  */
 import { unlessThrown } from '../core/data.js'
-import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from '../core/Request.js'
 import {
   isInnerList,
@@ -24,7 +23,7 @@ import {
   type InnerList,
   type Parameters,
 } from 'structured-headers'
-import { fromHeader, withoutBlanks } from '../core/RequestFields.js'
+import { linesFrom, withoutBlanks } from '../core/RequestFields.js'
 
 /** What is covered, by its identifier: the name, and its parameters as they are written (RFC 9421 §2). */
 export interface Covered {
@@ -56,8 +55,8 @@ export const coveredBy = ([items]: InnerList): ReadonlyArray<Covered> | undefine
 export const readingsOf = (request: Request, origin: string) => {
   const target = targetComponents(request, origin)
   const lines = memoized((name) => {
-    const found = fromHeader(name)(request)
-    return O.isNone(found) ? undefined : [found.value].flat().map(unfolded)
+    const found = linesFrom(name)(request)
+    return found.length === 0 ? undefined : found.map(unfolded)
   })
   return {
     request,

@@ -9,7 +9,7 @@ import type { Request } from '../core/Request.js'
 import { isInnerList, parseDictionary, type InnerList, type Item } from 'structured-headers'
 import { because, expired, invalid, malformed, type AuthError, type Why } from '../core/AuthError.js'
 import type { Result } from '../core/Result.js'
-import { fromHeader } from '../core/RequestFields.js'
+import { linesFrom } from '../core/RequestFields.js'
 import { usedFor, type UsedOnce } from '../core/OneTimeIds.js'
 import { deepFreeze, unlessThrown } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
@@ -88,8 +88,8 @@ type SignatureFields = Readonly<Record<'input' | 'signature', string>>
 /** The lines of the two fields together, as one structured field each. */
 export const signatureFields = (request: Request): O.Option<SignatureFields> => {
   const [input, signature] = ['Signature-Input', 'Signature'].map((name) => {
-    const found = fromHeader(name)(request)
-    return O.isNone(found) ? undefined : [found.value].flat().join(', ')
+    const found = linesFrom(name)(request)
+    return found.length === 0 ? undefined : found.join(', ')
   })
   return (input ?? signature) === undefined ? O.none : O.some({ input: input ?? '', signature: signature ?? '' })
 }

@@ -137,9 +137,8 @@ const agentSigner =
     const isBound = covered.some(({ name }) => name === '@authority' || name === '@target-uri')
     const agent = agentOf(readings, candidate)
     if (!isBound || expires === undefined || agent === undefined) return refusedBy('components')
-    const allowed = isAllowed(agent, readings.request)
-    // Only `true`: a promise that was not awaited is truthy
-    if ((allowed instanceof Promise ? await allowed : allowed) !== true) return refusedBy('party')
+    // Only `true`, whatever a function of an application returns
+    if ((await isAllowed(agent, readings.request)) !== true) return refusedBy('party')
     const keys = await keysFor(keysAddress(agent), keyid)
     if (E.isLeft(keys)) return keys
     const own = keys.right.all.filter(({ kid }) => kid === keyid)

@@ -3,7 +3,7 @@
  */
 import * as O from 'fp-ts/lib/Option.js'
 import type { Middleware, Request } from 'koa'
-import { fromHeader, withoutBlanks, type Sent } from '../core/RequestFields.js'
+import { linesFrom, withoutBlanks, type Sent } from '../core/RequestFields.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, token } from '../core/options.js'
 
@@ -12,7 +12,7 @@ export interface FromWebSocketProtocolOptions {
   readonly prefix: string
 }
 
-const subprotocols = fromHeader('Sec-WebSocket-Protocol')
+const subprotocols = linesFrom('Sec-WebSocket-Protocol')
 
 /**
  * Reads a token among the subprotocols that a client offers (RFC 6455 §4.1, §11.3.4), without its prefix. Several tokens are an
@@ -41,9 +41,7 @@ export const fromWebSocketProtocol = (
 ): ((request: Request) => O.Option<Sent>) => {
   const { prefix } = checkOptions('fromWebSocketProtocol', options, { prefix: is.nameLike(token) })
   return (request) => {
-    const field = subprotocols(request)
-    if (O.isNone(field)) return O.none
-    const offered = [field.value].flat().flatMap((line) => line.split(','))
+    const offered = subprotocols(request).flatMap((line) => line.split(','))
     const found = offered.map(withoutBlanks).filter((one) => one.startsWith(prefix))
     const [first] = found
     if (first === undefined) return O.none

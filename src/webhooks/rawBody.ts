@@ -59,7 +59,8 @@ export const bytesOfBody = async (caller: string, request: Request, maxLength: n
   if (!hasBody(request)) return noBytes
   let body = bodies.get(req)
   if (body === undefined) {
-    body = isUnread(req) ? reading(request, maxLength) : Promise.resolve(keptBytes(caller, request))
+    const isUnread = !req.readableDidRead && !req.readableEnded && req.readableEncoding === null
+    body = isUnread ? reading(request, maxLength) : Promise.resolve(keptBytes(caller, request))
     bodies.set(req, body)
   }
   const bytes = await body
@@ -81,9 +82,6 @@ const declaredIn = (request: Request): number | undefined => {
     ? undefined
     : 0
 }
-
-const isUnread = (req: IncomingMessage): boolean =>
-  !req.readableDidRead && !req.readableEnded && req.readableEncoding === null
 
 // --- a body that nothing has read
 

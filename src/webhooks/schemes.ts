@@ -19,15 +19,12 @@ export interface Delivery {
 /** What is signed: the parts follow each other without a separator. */
 type SignedBytes = string | Buffer | ReadonlyArray<string | Buffer>
 
-/** Reads another header of the delivery; `undefined` if it is missing. */
-type GetHeader = (name: string) => string | undefined
-
 /** Where signatures are, and what is signed. */
 interface SignedParts {
   /** The header with the signatures. */
   readonly header: string
-  /** Reads the header, and others by `get`. Returns `undefined` for what is no signature. */
-  readonly read: (value: string, get: GetHeader) => Delivery | undefined
+  /** Reads the header, and others by `get`, which returns `undefined` for one that is missing. Returns `undefined` for what is no signature. */
+  readonly read: (value: string, get: (name: string) => string | undefined) => Delivery | undefined
   /** What the sender signs: parts that follow each other. For a sender that signs its address, `request` has the path. */
   readonly content: (delivery: {
     readonly id: string | undefined

@@ -13,17 +13,15 @@
  * | the body is too long                                      | `raised`    |             | 413    |
  */
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from '../core/Request.js'
-import { because, invalid, malformed, raised } from '../core/AuthError.js'
+import { because, invalid, malformed, raised, type AuthError, type Why } from '../core/AuthError.js'
 import type { Result } from '../core/Result.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { documented, kindChecks, type KindOptions } from '../core/Description.js'
-import { fromHeader } from '../core/RequestFields.js'
+import { fromHeader, linesFrom } from '../core/RequestFields.js'
 import type { OneTimeIds } from '../core/OneTimeIds.js'
 import { answered, httpError } from '../core/Settings.js'
-import { deepFreeze } from '../core/data.js'
 import { functionName } from '../core/functionName.js'
 import * as is from '../core/checks.js'
 import { checkHook, checkOptions, declareFactory } from '../core/options.js'
@@ -136,24 +134,23 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
     if (E.isLeft(delivery)) return delivery
     const { signatures, id, at } = delivery.right
     const age = at === undefined ? 0 : Date.now() - at.getTime()
-    if (age > tolerance) return tooOldDelivery
-    if (age < -AHEAD) return ofTheFuture
+    if (age > tolerance) return refused(invalid, 'expired')
+    if (age < -AHEAD) return refused(invalid, 'not yet')
     const keys = await keysOf(request)
-    if (keys === undefined) return noSecret
+    if (keys === undefined) return refused(invalid, 'key')
     const body = await bytesOfBody(caller, request, maxLength)
     const content = joinedParts(scheme.content({ id, at, body, request }))
     const judged = keys.map((key) => key.hasSigned(content, signatures, request))
     // only `verify` of an application answers late
     const late = judged.filter((one) => typeof one !== 'boolean')
-    if (!judged.includes(true) && !(await Promise.all(late)).includes(true)) return notSigned
+    if (!judged.includes(true) && !(await Promise.all(late)).includes(true)) return refused(invalid, 'signature')
     if (spent !== undefined) {
       // Under each secret, so that it is the same delivery while one replaces another
       const ids = keys.map((key) => `koa-with-auth/webhook ${key.digestOf(id === undefined ? content : `id ${id}`)}`)
       const taken = await takeOver(request, spent, ids, lifetimeOf(delivery.right), repeated === 'accept')
       if (E.isLeft(taken)) return taken
-      if (taken.right === 'handled') return handledBefore
-      if (taken.right === 'taken')
-        return E.left(because(raised(httpError(409, 'this delivery was taken before')), 'replay'))
+      if (taken.right === 'handled') return refused(raised(answered({ status: 200 })), 'replay')
+      if (taken.right === 'taken') return refused(raised(httpError(409, 'this delivery was taken before')), 'replay')
     }
     return principalOf(delivery.right, body)
   }
@@ -176,6 +173,8 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
 
 declareFactory(caller, webhook)
 
+const refused = (error: AuthError, why: Why): Result<never> => E.left(because(error, why))
+
 const webhookNotes = (given: WebhookOptions): ReadonlyArray<string> => {
   const { scheme, secrets, tolerance = TOLERANCE, maxLength = MAX_BODY, spent, repeated = 'accept' } = given
   return [
@@ -190,31 +189,19 @@ const webhookNotes = (given: WebhookOptions): ReadonlyArray<string> => {
   ]
 }
 
-const deliveryFailure = <E extends Parameters<typeof because>[0]>(error: E, why: Parameters<typeof because>[1]) =>
-  deepFreeze(E.left(because(error, why)))
-
-const unreadableDelivery = deliveryFailure(malformed, 'syntax')
-const sentTwice = deliveryFailure(malformed, 'twice')
-const tooOldDelivery = deliveryFailure(invalid, 'expired')
-const ofTheFuture = deliveryFailure(invalid, 'not yet')
-const noSecret = deliveryFailure(invalid, 'key')
-const notSigned = deliveryFailure(invalid, 'signature')
-const handledBefore = deliveryFailure(raised(answered({ status: 200 })), 'replay')
-
 // What the headers say; a header that was sent twice is refused, whatever the scheme makes of it
 const readDelivery = (scheme: WebhookScheme, request: Request, value: string): Result<Delivery> => {
   let isTwice = false
   const get = (name: string): string | undefined => {
-    const found = fromHeader(name)(request)
-    if (O.isNone(found)) return undefined
-    if (typeof found.value === 'string') return found.value
+    const [first, ...others] = linesFrom(name)(request)
+    if (others.length === 0) return first
     isTwice = true
     return undefined
   }
   const delivery = scheme.read(value, get)
-  if (isTwice) return sentTwice
-  if (delivery === undefined || delivery.signatures.length === 0) return unreadableDelivery
-  return Number.isNaN(delivery.at?.getTime()) ? unreadableDelivery : E.right(delivery)
+  if (isTwice) return refused(malformed, 'twice')
+  const isReadable = delivery !== undefined && delivery.signatures.length > 0 && !Number.isNaN(delivery.at?.getTime())
+  return isReadable ? E.right(delivery) : refused(malformed, 'syntax')
 }
 
 const keysFinder = (scheme: WebhookScheme, secrets: WebhookOptions['secrets']) => {
