@@ -115,12 +115,6 @@ describe('fromFunction', () => {
     expect(fromFunction(bearer)).toBe(bearer)
   })
 
-  it('5.1.3 accepts any function of the request: it has no scheme, and counts as sent by browsers', () => {
-    const made = fromFunction(() => 'anna')
-    expect(made.description).toMatchObject({ _tag: 'Leaf', scheme: undefined, ambient: true })
-    expect(made.evaluate(mockRequest())).toStrictEqual(E.right('anna'))
-  })
-
   it('A-31 accepts a bare RTE; its Left is invalid unless it is an AuthError', async () => {
     expect(await fromFunction(() => TE.left('no')).evaluate(mockRequest())).toMatchObject(E.left({ _tag: 'invalid' }))
     expect(await fromFunction(() => TE.right('anna')).evaluate(mockRequest())).toStrictEqual(E.right('anna'))

@@ -142,11 +142,6 @@ describe('encode', () => {
     row('Basic', BasicCredentials.encode(pair('a', 'b')), 'Basic YTpi'),
     row('a cookie whose value has quotes', CookieKey.encode('"a"'), '""a""'),
     row('a cookie', CookieKey.encode('a'), 'a'),
-    row('a cookie that begins with a quote', CookieKey.encode('"a'), '"a'),
-    row('a cookie that ends with a quote', CookieKey.encode('a"'), 'a"'),
-    row('a cookie that is one quote', CookieKey.encode('"'), '"'),
-    row('a query key', QueryKey.encode('a b'), 'a b'),
-    row('a header key', HeaderKey.encode('a b'), 'a b'),
     row('Basic with UTF-8', BasicCredentials.encode(pair('ä', '£')), `Basic ${base64('ä:£')}`),
   ])('$description', ({ input, expected }) => {
     expect(input).toBe(expected)

@@ -16,15 +16,12 @@ import {
   type Authenticator,
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { mockRequest } from 'koa-with-auth/testing'
 import {
-  admitsAnonymous,
   anyOfDescriptions,
   challengesOf,
   withChallenges,
   fieldsReadBy,
   isAmbient,
-  isSent,
   isThrottled,
   leaves,
   readsQuery,
@@ -44,27 +41,8 @@ const key = (place: 'query' | 'header' | 'cookie', name = 'key') => leaf({ type:
 const bearer = leaf({ type: 'http', scheme: 'bearer' })
 const basic = leaf({ type: 'http', scheme: 'basic' }, true)
 const custom = leaf(undefined, true)
-const perhaps: Description = { _tag: 'Optional', member: bearer, lenient: false }
 const allOf = (...members: Description[]): Description => ({ _tag: 'AllOf', members })
 const scoped = (member: Description, ...scopes: string[]): Description => ({ _tag: 'Scoped', member, scopes })
-
-describe('anyOf', () => {
-  it('flattens nested alternatives, so that the description of alt is associative', () => {
-    const nested = anyOfDescriptions([
-      anyOfDescriptions([bearer, basic]),
-      anyOfDescriptions([key('query'), anyOfDescriptions([custom])]),
-    ])
-    expect(nested).toStrictEqual({ _tag: 'AnyOf', members: [bearer, basic, key('query'), custom] })
-  })
-
-  it('keeps the leaves, in order', () => {
-    fc.assert(
-      fc.property(description, description, (a, b) => {
-        expect(leaves(anyOfDescriptions([a, b]))).toStrictEqual([...leaves(a), ...leaves(b)])
-      }),
-    )
-  })
-})
 
 describe('fieldsOf', () => {
   const table: ReadonlyArray<{ description: string; input: ReadonlyArray<Description>; expected: string[] }> = [
@@ -98,37 +76,6 @@ describe('fieldsOf', () => {
         if (fields.includes('*')) expect(fields).toStrictEqual(['*'])
       }),
     )
-  })
-})
-
-describe('admitsAnonymous', () => {
-  it.each([
-    row('false for a kind', bearer, false),
-    row('true for optional', perhaps, true),
-    row('true for alternatives if one does', anyOfDescriptions([basic, perhaps]), true),
-    row('false for alternatives without an optional one', anyOfDescriptions([basic, bearer]), false),
-    row('false for a group if one does not', allOf(perhaps, basic), false),
-    row('true for a group if all do', allOf(perhaps, perhaps), true),
-    row('true for a permission of an optional kind', scoped(perhaps), true),
-    row('false for a permission of a kind', scoped(bearer), false),
-  ])('$description', ({ input, expected }) => {
-    expect(admitsAnonymous(input)).toBe(expected)
-  })
-})
-
-describe('isSent', () => {
-  const sent = (is: () => boolean): Leaf => ({ ...bearer, isSent: is })
-  const absent = sent(() => false)
-  const hostile = sent(() => {
-    throw new Error('a getter')
-  })
-  it.each([
-    row('true if one leaf is sent', [absent, sent(() => true)], true),
-    row('false if no leaf is sent', [absent, absent], false),
-    row('true if it is unknown', [absent, custom], true),
-    row('true if it throws', [absent, hostile], true),
-  ])('$description', ({ input, expected }) => {
-    expect(isSent(anyOfDescriptions(input), mockRequest())).toBe(expected)
   })
 })
 

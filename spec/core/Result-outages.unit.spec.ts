@@ -1,15 +1,14 @@
 /** An exception that means an outage: wherever a hook throws it, the response is a 503. */
 import { either as E } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
+import Koa from 'koa'
 import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
-import { AuthError, authorize, httpBearer, UnavailableError, withAuth, type AuthenticatorLike } from 'koa-with-auth'
+import { AuthError, authorize, httpBearer, UnavailableError, type AuthenticatorLike } from 'koa-with-auth'
 import { fromFunction, flatMap, recoverUnavailable } from 'koa-with-auth/fp'
-import Router from '@koa/router'
-import Koa from 'koa'
 import { failureOf } from '../../src/core/Result.js'
-import { ask, listen } from '../support/servers/server.js'
 import { row } from '../support/models/row.js'
+import { ask, listen } from '../support/servers/server.js'
 
 const error = new UnavailableError('the directory is down')
 const thrown = (): never => {
@@ -94,23 +93,10 @@ it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '5'])('an invalid time is 
   )
 })
 
-it('over HTTP: 503 with Retry-After from a guard, 503 from a handler, and neither shows the message', async () => {
-  let calls = 0
-  const app = new Koa()
+it('of a handler is a 503 that does not show its message', async () => {
+  const app = new Koa().use(thrown)
   app.silent = true
-  const router = new Router()
-  const down = bearer(() => Promise.reject(new UnavailableError('the directory is down', { retryAfter: 7 })))
-  router.get('/guarded', withAuth(down), (ctx) => {
-    calls++
-    ctx.body = 'in'
-  })
-  router.get('/handler', withAuth(null), () => {
-    throw new UnavailableError('the directory is down')
-  })
-  const server = await listen(app.use(router.routes()))
-  const guarded = await ask(`${server.url}/guarded`, { headers: { Authorization: 'Bearer t' } })
-  const handler = await ask(`${server.url}/handler`)
-  expect([guarded.status, guarded.headers.get('Retry-After'), guarded.challenge, calls]).toEqual([503, '7', null, 0])
-  expect(handler.status).toBe(503)
-  for (const { text } of [guarded, handler]) expect(text).not.toContain('directory')
+  const { url } = await listen(app)
+  const { status, text } = await ask(url)
+  expect([status, text.includes('directory')]).toEqual([503, false])
 })

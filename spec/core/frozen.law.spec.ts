@@ -164,21 +164,6 @@ describe('authenticators', () => {
       expect(shared.flatMap((part) => writable(part, `${name} ${sent}`))).toStrictEqual([])
     },
   )
-
-  it('the options of a kind stay writable', () => {
-    const scheme = { type: 'apiKey' as const, in: 'header' as const, name: 'X-Own' }
-    const challenge = { scheme: 'Own', parameters: { a: '1' } }
-    const own = authenticator({
-      scheme,
-      challenge,
-      ambient: false,
-      extract: () => ({ _tag: 'None' as const }),
-      authenticate: () => 1,
-    })
-    scheme.name = 'X-Other'
-    challenge.parameters.a = '2'
-    expect(own.description).toMatchObject({ scheme: { name: 'X-Own' }, challenge: { parameters: { a: '1' } } })
-  })
 })
 
 /** Every object below a value. */

@@ -61,12 +61,6 @@ describe('an anonymous principal', () => {
     expect(result).toMatchObject(expected)
   })
 
-  it('flatMap is called once, with undefined', async () => {
-    const seen: unknown[] = []
-    await run([absent], (a) => flatMap((x: unknown) => seen.push(x))(optional(a)))
-    expect(seen).toStrictEqual([undefined])
-  })
-
   it('flatMap that returns undefined for a known principal is refused', async () => {
     const { result } = await run([leaf('l0')], (a) => flatMap(() => undefined)(optional(a)))
     expect(result).toMatchObject(E.left({ _tag: 'invalid' }))

@@ -1,4 +1,5 @@
 /** Decisions as records: each guarded request has one, which agrees with its response and contains no credential. */
+import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
@@ -31,7 +32,7 @@ import {
 import { firstPresent, map } from 'koa-with-auth/fp'
 import { on, type Decision } from 'koa-with-auth/events'
 import { httpJwt } from 'koa-with-auth/jwt'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { listen } from '../support/servers/server.js'
 import { sendLines } from '../support/sites/guardedApp.js'
 import { schemaOf } from '../support/runs/eventRecords.js'
@@ -124,6 +125,18 @@ const make = (subject?: (principal: never) => string) => {
   })
   router.get('/throws', withAuth(bearer), () => {
     throw new Error('handler')
+  })
+  router.get('/broken', withAuth(bearer), (ctx) => {
+    ctx.body = Readable.from(
+      (async function* () {
+        yield await Promise.resolve('a')
+        throw new Error('stream')
+      })(),
+    )
+  })
+  router.get('/raw', withAuth(bearer), (ctx) => {
+    ctx.respond = false
+    ctx.res.writeHead(207).end('in')
   })
   router.get('/never', withAuth(bearer), () => {
     asked()
@@ -251,6 +264,8 @@ const cases: ReadonlyArray<readonly [string, ReadonlyArray<string>, object]> = [
   ['GET /public', [], { outcome: 'public', status: 200 }],
   ['GET /stream', [authorization('good')], { outcome: 'accepted', status: 200 }],
   ['GET /throws', [authorization('good')], { outcome: 'accepted', status: 500 }],
+  ['GET /broken', [authorization('good')], { outcome: 'accepted', status: 200 }],
+  ['GET /raw', [authorization('good')], { outcome: 'accepted', status: 207 }],
   ['HEAD /bearer/1', [authorization('good')], { outcome: 'accepted', method: 'HEAD', status: 200 }],
   ['HEAD /bearer/1', [], { outcome: 'refused', method: 'HEAD', status: 401 }],
   ['GET /inner/x', [authorization('good')], { outcome: 'accepted', level: 'router /inner', route: '/inner/x' }],
@@ -291,6 +306,17 @@ describe('one record for each guarded request', () => {
       await expect.poll(() => records.length).toBe(2)
     })
     expect(records.map(({ status }) => status)).toStrictEqual([401, 401])
+  })
+
+  it.each(['/slow', '/never'])('a request whose client leaves has one record, of status 499: %s', async (path) => {
+    await served(make(), async (port) => {
+      const socket = connect(port, '127.0.0.1')
+      asked = () => void socket.destroy()
+      onTestFinished(() => void (asked = () => {}))
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n${authorization('good')}\r\n\r\n`)
+      await expect.poll(() => records.length).toBe(1)
+    })
+    expect(records).toMatchObject([{ outcome: 'accepted', route: path, status: 499 }])
   })
 
   it('a request with as many header lines as Node keeps has a record: refused, 431', async () => {

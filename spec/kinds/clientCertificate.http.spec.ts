@@ -6,14 +6,12 @@ import {
   apiKeyHeader,
   clientCertificate,
   optional,
-  throttled,
   withAuth,
   type Authenticator,
   type ClientCertificateOptions,
 } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
-import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../support/runs/eventRecords.js'
 import { certificates, listenByTls, type Pair } from '../support/servers/certificates.js'
@@ -189,15 +187,6 @@ describe('B-39: a client certificate of the TLS socket', () => {
     const refused = await sendWith(client, { method: 'POST', headers: fields })
     expect([refused.status, calls()]).toEqual([403, 0])
     expect((await sendWith(client, { method: 'POST' })).status).toBe(200)
-  })
-
-  it('can be throttled', async () => {
-    const kind = clientCertificate({ ...ofAuthority, authenticate: () => ({ user: 'anna' }) })
-    const limiter = new RateLimiterMemory({ points: 2, duration: 60 })
-    const { sendWith } = await byTls(throttled({ limiter, keys: () => ({}) })(kind))
-    for (let round = 0; round < 3; round++) expect((await sendWith(client)).status).toBe(200)
-    const guesses = [await sendWith(stranger), await sendWith(stranger), await sendWith(stranger)]
-    expect(guesses.map(({ status }) => status)).toEqual([401, 401, 429])
   })
 })
 
