@@ -88,7 +88,7 @@ const others = `
 - \`koa-with-auth/testing\`: \`expectGuarded\`, \`withPrincipal\`, \`testIssuer\` (tokens for tests); \`koa-with-auth/testing/laws\`: \`laws\`.
 - \`koa-with-auth/upgrades\`: \`guardUpgrade\` (WebSockets), \`guardRequest\` (another framework), \`shutDown\` (at SIGTERM).
 
-Behind a proxy that ends TLS, set \`app.proxy = true\`; without it, cookies are not secure and all clients have one address. Mobile apps and
+Behind a proxy that ends TLS, set \`app.proxy = true\`; without it, signing in answers 500 in production, and all clients have one address. Mobile apps and
 command lines: \`sessions(app, { bearer: true })\`, and \`as: 'bearer'\` at their sign-in.
 `.trim()
 

@@ -110,7 +110,7 @@ export interface Enrolment {
   readonly secret: string
   /** `otpauth://`, to show it as a QR code. */
   readonly uri: string
-  /** To be kept: the encrypted secret. It is active once `confirm` resolved to `true`. */
+  /** The encrypted secret. Keep it for `secretOf` once `confirm` resolved to `true`. */
   readonly sealed: string
 }
 

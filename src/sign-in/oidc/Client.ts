@@ -217,11 +217,20 @@ export const authorizationQuestions = ({ prompt, loginHint, maxAge, acrValues }:
   return { parameters: withoutUndefined(asked), expected }
 }
 
-// The security of a sign-in depends on them
-const protocolParameters: ReadonlySet<string> = new Set([
-  ...['client_id', 'redirect_uri', 'response_type', 'response_mode', 'scope', 'display', 'state', 'nonce'],
-  ...['code_challenge', 'code_challenge_method', 'request', 'request_uri', 'registration'],
-  ...Object.keys(authorizationQuestions({ prompt: 'none', loginHint: 'a', maxAge: 0, acrValues: ['a'] }).parameters),
+// The security of a sign-in depends on them; each with the option for it, if there is one
+const protocolParameters: ReadonlyMap<string, string> = new Map([
+  ...['response_type', 'display', 'state', 'nonce', 'code_challenge'].map((name) => [name, ''] as const),
+  ...['code_challenge_method', 'request', 'request_uri', 'registration'].map((name) => [name, ''] as const),
+  ...([
+    ['client_id', 'client'],
+    ['redirect_uri', 'callback'],
+    ['response_mode', 'responseMode of oidc'],
+    ['scope', 'scope'],
+    ['prompt', 'prompt of oidc'],
+    ['login_hint', 'loginHint of oidc'],
+    ['max_age', 'maxAge of oidc'],
+    ['acr_values', 'acrValues of oidc'],
+  ] as const),
 ])
 
 // Parameters of a provider's own, such as `access_type` of Google's
@@ -230,8 +239,11 @@ const furtherParameters: Check = (where, value) => {
     throw new TypeError(`${where} must be an object of strings, not ${typeName(value)}`)
   }
   for (const [name, text] of Object.entries(value)) {
-    if (protocolParameters.has(name))
-      throw new TypeError(`${where}: ${name} belongs to the protocol; there is an option for it, or none`)
+    const option = protocolParameters.get(name)
+    if (option !== undefined)
+      throw new TypeError(
+        `${where}: ${name} belongs to the protocol; ${option ? `write the option ${option}` : 'leave it out'}`,
+      )
     is.nonEmpty(`${where}: ${name}`, text)
   }
 }
