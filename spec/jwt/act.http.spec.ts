@@ -9,7 +9,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordsOf } from '../support/runs/eventRecords.js'
 import { API, identityProvider } from '../support/servers/identityProvider.js'
 import { ask, listen, restartable } from '../support/servers/server.js'
-import { tokenSite } from '../support/sites/tokenSite.js'
+import { expectRefused, tokenSite } from '../support/sites/tokenSite.js'
 
 type Events = NonNullable<Parameters<typeof authSettings>[0]['events']>
 
@@ -102,11 +102,7 @@ describe('C-17 the actor of a token', () => {
       const provider = await identityProvider()
       const site = await tokenSite(httpJwt({ issuer: provider.issuer, audience: API }))
       const answer = await site.get(await provider.token({ act }))
-      expect([answer.status, answer.ran, answer.challenge]).toEqual([
-        401,
-        0,
-        'Bearer realm="api", error="invalid_token"',
-      ])
+      expectRefused(answer, 'Bearer realm="api", error="invalid_token"')
       const server = await restartable((_req, res) => res.end(JSON.stringify({ active: true, aud: API, act })))
       const client = { id: 'api', secret: 's' }
       const endpoint = `${server.origin}/introspect`

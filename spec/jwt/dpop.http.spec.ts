@@ -13,7 +13,7 @@ import {
   signingKey,
   type IdentityProvider,
 } from '../support/servers/identityProvider.js'
-import { INVALID, tokenSite } from '../support/sites/tokenSite.js'
+import { INVALID, expectRefused, tokenSite } from '../support/sites/tokenSite.js'
 
 const ALGS = 'RS256 PS256 ES256 EdDSA Ed25519'
 const CHALLENGE = `DPoP realm="api", algs="${ALGS}"`
@@ -53,86 +53,82 @@ interface Given {
   readonly provider: IdentityProvider
 }
 
-interface Wrong {
-  readonly proof: string
-  readonly change: (given: Given) => ProofChanges | Promise<ProofChanges>
-  readonly challenge: string
-}
+type Change = (given: Given) => ProofChanges | Promise<ProofChanges>
 
-const claims = (over: Readonly<Record<string, unknown>>) => () => ({ claims: over })
-const header = (over: Readonly<Record<string, unknown>>) => () => ({ header: over })
-const htu = (uri: unknown) => ({ change: claims({ htu: uri }), challenge: proofRefused(REQUEST) })
+const claims =
+  (over: Readonly<Record<string, unknown>>): Change =>
+  () => ({ claims: over })
+const header =
+  (over: Readonly<Record<string, unknown>>): Change =>
+  () => ({ header: over })
+const isAt =
+  (name: 'iat' | 'exp', after: number): Change =>
+  () => ({ claims: { [name]: seconds() + after } })
 
-const wrong: ReadonlyArray<Wrong> = [
-  { proof: 'no typ', change: header({ typ: undefined }), challenge: proofRefused(FORM) },
-  { proof: 'typ JWT', change: header({ typ: 'JWT' }), challenge: proofRefused(FORM) },
-  { proof: 'no jwk', change: header({ jwk: undefined }), challenge: proofRefused(FORM) },
-  { proof: 'jwk as a string', change: header({ jwk: 'x' }), challenge: proofRefused(FORM) },
-  {
-    proof: 'a private jwk',
-    change: ({ client }) => ({ header: { jwk: client.key.privateKey.export({ format: 'jwk' }) } }),
-    challenge: proofRefused(FORM),
-  },
-  {
-    proof: 'a jwk with a part of a private key',
-    change: ({ client }) => ({ header: { jwk: { ...client.jwk, p: 'AQAB' } } }),
-    challenge: proofRefused(FORM),
-  },
-  {
-    proof: 'HS256 with the token as its secret',
-    change: ({ token }) => ({ header: { alg: 'HS256' }, key: createSecretKey(Buffer.from(token)) }),
-    challenge: proofRefused(FORM),
-  },
-  {
-    proof: 'HS256 with an oct jwk',
-    change: () => {
+const wrong: Readonly<Record<string, Readonly<Record<string, Change>>>> = {
+  [proofRefused(FORM)]: {
+    'no typ': header({ typ: undefined }),
+    'typ JWT': header({ typ: 'JWT' }),
+    'no jwk': header({ jwk: undefined }),
+    'jwk as a string': header({ jwk: 'x' }),
+    'a private jwk': ({ client }) => ({ header: { jwk: client.key.privateKey.export({ format: 'jwk' }) } }),
+    'a jwk with a part of a private key': ({ client }) => ({ header: { jwk: { ...client.jwk, p: 'AQAB' } } }),
+    'HS256 with the token as its secret': ({ token }) => ({
+      header: { alg: 'HS256' },
+      key: createSecretKey(Buffer.from(token)),
+    }),
+    'HS256 with an oct jwk': () => {
       const key = randomBytes(32)
       return { header: { alg: 'HS256', jwk: { kty: 'oct', k: key.toString('base64url') } }, key: createSecretKey(key) }
     },
-    challenge: proofRefused(FORM),
+    'no jti': claims({ jti: undefined }),
+    'an empty jti': claims({ jti: '' }),
+    'jti as a number': claims({ jti: 1 }),
   },
-  {
-    proof: 'crit',
-    change: header({ crit: ['b64'], b64: true }),
-    challenge: proofRefused(KEY),
+  [proofRefused(KEY)]: {
+    crit: header({ crit: ['b64'], b64: true }),
+    'another key under the jwk of the client': async () => ({ key: (await signingKey('ES256', 'x')).privateKey }),
   },
-  {
-    proof: 'another key, and its jwk',
-    change: async () => {
+  [challenged('invalid_token', 'the token is bound to another key')]: {
+    'another key, and its jwk': async () => {
       const other = await dpopClient()
       return { header: { jwk: other.jwk }, key: other.key.privateKey }
     },
-    challenge: challenged('invalid_token', 'the token is bound to another key'),
   },
-  {
-    proof: 'another key under the jwk of the client',
-    change: async () => ({ key: (await signingKey('ES256', 'x')).privateKey }),
-    challenge: proofRefused(KEY),
+  [proofRefused(REQUEST)]: {
+    'another htm': claims({ htm: 'POST' }),
+    'htm in lower case': claims({ htm: 'get' }),
+    'no htm': claims({ htm: undefined }),
+    'no htu': claims({ htu: undefined }),
+    'htu of another origin': claims({ htu: 'https://evil.example/me' }),
+    'htu by http': claims({ htu: 'http://api.example/me' }),
+    'htu of another port': claims({ htu: 'https://api.example:8443/me' }),
+    'htu of another path': claims({ htu: `${ORIGIN}/you` }),
+    'htu with a user': claims({ htu: 'https://anna@api.example/me' }),
+    'htu without an origin': claims({ htu: '/me' }),
+    'htu as an array': claims({ htu: [`${ORIGIN}/me`] }),
   },
-  { proof: 'another htm', change: claims({ htm: 'POST' }), challenge: proofRefused(REQUEST) },
-  { proof: 'htm in lower case', change: claims({ htm: 'get' }), challenge: proofRefused(REQUEST) },
-  { proof: 'no htm', change: claims({ htm: undefined }), challenge: proofRefused(REQUEST) },
-  { proof: 'no htu', ...htu(undefined) },
-  { proof: 'htu of another origin', ...htu('https://evil.example/me') },
-  { proof: 'htu by http', ...htu('http://api.example/me') },
-  { proof: 'htu of another port', ...htu('https://api.example:8443/me') },
-  { proof: 'htu of another path', ...htu(`${ORIGIN}/you`) },
-  { proof: 'htu of a longer path', ...htu(`${ORIGIN}/me/`) },
-  { proof: 'htu in another letter case', ...htu(`${ORIGIN}/ME`) },
-  { proof: 'htu with a user', ...htu('https://anna@api.example/me') },
-  { proof: 'htu without an origin', ...htu('/me') },
-  { proof: 'htu as an array', ...htu([`${ORIGIN}/me`]) },
-  { proof: 'no iat', change: claims({ iat: undefined }), challenge: proofRefused(TIME) },
-  { proof: 'iat as a string', change: claims({ iat: String(seconds()) }), challenge: proofRefused(TIME) },
-  { proof: 'too old', change: () => ({ claims: { iat: seconds() - 66 } }), challenge: proofRefused(TIME) },
-  { proof: 'of the future', change: () => ({ claims: { iat: seconds() + 6 } }), challenge: proofRefused(TIME) },
-  { proof: 'expired', change: () => ({ claims: { exp: seconds() - 6 } }), challenge: proofRefused(TIME) },
-  { proof: 'no ath', change: claims({ ath: undefined }), challenge: proofRefused(TOKEN) },
-  { proof: 'ath of another token', change: claims({ ath: 'x'.repeat(43) }), challenge: proofRefused(TOKEN) },
-  { proof: 'no jti', change: claims({ jti: undefined }), challenge: proofRefused(FORM) },
-  { proof: 'an empty jti', change: claims({ jti: '' }), challenge: proofRefused(FORM) },
-  { proof: 'jti as a number', change: claims({ jti: 1 }), challenge: proofRefused(FORM) },
-]
+  [proofRefused(TIME)]: {
+    'no iat': claims({ iat: undefined }),
+    'iat as a string': claims({ iat: String(seconds()) }),
+    'too old': isAt('iat', -66),
+    'of the future': isAt('iat', 6),
+    expired: isAt('exp', -6),
+  },
+  [proofRefused(TOKEN)]: {
+    'no ath': claims({ ath: undefined }),
+    'ath of another token': claims({ ath: 'x'.repeat(43) }),
+  },
+}
+const refusals = Object.entries(wrong).flatMap(([challenge, changes]) =>
+  Object.entries(changes).map(([proof, change]) => ({ proof, change, challenge })),
+)
+
+/** Asks with a proof, and says the status. */
+const statusOf = async (
+  { get, client, token }: Pick<Awaited<ReturnType<typeof site>>, 'get' | 'client' | 'token'>,
+  changes?: ProofChanges,
+) => (await get(undefined, withProof(token, await client.proof(token, changes)))).status
 
 describe('a token that is bound to a key passes', () => {
   it('with a proof, once, and the hook gets its claims', async () => {
@@ -146,8 +142,7 @@ describe('a token that is bound to a key passes', () => {
   it.each(['RS256', 'EdDSA'])('with a proof that is signed with %s', async (alg) => {
     const { get, provider } = await site()
     const client = await dpopClient(alg)
-    const token = await client.token(provider)
-    expect((await get(undefined, withProof(token, await client.proof(token)))).status).toBe(200)
+    expect(await statusOf({ get, client, token: await client.token(provider) })).toBe(200)
   })
 
   it.each([
@@ -158,10 +153,7 @@ describe('a token that is bound to a key passes', () => {
     // RFC 9449 §4.3: both are ignored
     ['a query and a fragment', 'https://api.example/me?a=b#c'],
   ])('with an htu that has %s', async (_what, uri) => {
-    const { get, client, token } = await site()
-    expect((await get(undefined, withProof(token, await client.proof(token, { claims: { htu: uri } })))).status).toBe(
-      200,
-    )
+    expect(await statusOf(await site(), { claims: { htu: uri } })).toBe(200)
   })
 
   it('whatever Host and X-Forwarded-Host say', async () => {
@@ -182,12 +174,12 @@ describe('a token that is bound to a key passes', () => {
 })
 
 describe('B-35: a proof is refused with', () => {
-  it.each(wrong)('$proof', async ({ change, challenge }) => {
+  it.each(refusals)('$proof', async ({ change, challenge }) => {
     stoppedClock()
     const given = await site()
     const { get, client, token, asked, hook } = given
     const refused = await get(undefined, withProof(token, await client.proof(token, await change(given))))
-    expect([refused.status, refused.ran, refused.challenge]).toEqual([401, 0, challenge])
+    expectRefused(refused, challenge)
     expect(JSON.parse(refused.text)).toMatchObject({ status: 401, detail: 'Unauthorized' })
     expect([asked, hook]).toEqual([[], []])
   })
@@ -205,7 +197,7 @@ describe('B-35: a proof is refused with', () => {
       [{ ...bearer, DPoP: `${one}${'A'.repeat(8192)}` }, FORM],
     ] as const) {
       const refused = await get(undefined, fields)
-      expect([refused.status, refused.ran, refused.challenge]).toEqual([401, 0, proofRefused(description)])
+      expectRefused(refused, proofRefused(description))
     }
     const lines = [`Authorization: DPoP ${token}`, `DPoP: ${one}`, `DPoP: ${two}`]
     const doubled = await sendLines(Number(new URL(url).port), 'GET /me', lines)
@@ -228,7 +220,7 @@ describe('B-34: a token', () => {
     const { get, client, token, asked, hook } = await site()
     for (const fields of [{}, { DPoP: await client.proof(token) }]) {
       const refused = await get(token, fields)
-      expect([refused.status, refused.ran, refused.challenge]).toEqual([401, 0, `${INVALID}, ${CHALLENGE}`])
+      expectRefused(refused, `${INVALID}, ${CHALLENGE}`)
     }
     expect([asked, hook]).toEqual([[], []])
   })
@@ -238,11 +230,7 @@ describe('B-34: a token', () => {
     const plain = await provider.token()
     expect((await get(plain)).status).toBe(200)
     const refused = await get(undefined, withProof(plain, await client.proof(plain)))
-    expect([refused.status, refused.ran, refused.challenge]).toEqual([
-      401,
-      0,
-      challenged('invalid_token', 'the token is bound to no key'),
-    ])
+    expectRefused(refused, challenged('invalid_token', 'the token is bound to no key'))
     expect(asked).toEqual([])
   })
 
@@ -284,7 +272,7 @@ describe('B-34: a token', () => {
     const { get } = await tokenSite(httpJwt({ issuer: provider.issuer, audience: API, bound }))
     const [plain, client] = [await provider.token(), await dpopClient()]
     const refused = await get(plain)
-    expect([refused.status, refused.ran, refused.challenge]).toEqual([401, 0, CHALLENGE])
+    expectRefused(refused, CHALLENGE)
     const token = await client.token(provider)
     expect((await get(undefined, withProof(token, await client.proof(token)))).status).toBe(200)
   })
@@ -303,7 +291,7 @@ describe('B-36: the jti of a proof', () => {
     const proof = await client.proof(token, { claims: { jti: 'x' } })
     expect((await get(undefined, withProof(token, proof))).status).toBe(200)
     const replayed = await get(undefined, withProof(token, proof))
-    expect([replayed.status, replayed.ran, replayed.challenge]).toEqual([401, 0, proofRefused(USED)])
+    expectRefused(replayed, proofRefused(USED))
     const again = await client.token(provider, { sub: 'anna', jti: 'another' })
     const reused = await client.proof(again, { claims: { jti: 'x' } })
     expect((await get(undefined, withProof(again, reused))).status).toBe(401)
@@ -311,12 +299,11 @@ describe('B-36: the jti of a proof', () => {
   })
 
   it('of another client is another one', async () => {
-    const { get, client, provider, token } = await site()
+    const made = await site()
     const other = await dpopClient()
-    const theirs = await other.token(provider)
     const jti = { claims: { jti: 'x' } }
-    expect((await get(undefined, withProof(token, await client.proof(token, jti)))).status).toBe(200)
-    expect((await get(undefined, withProof(theirs, await other.proof(theirs, jti)))).status).toBe(200)
+    expect(await statusOf(made, jti)).toBe(200)
+    expect(await statusOf({ ...made, client: other, token: await other.token(made.provider) }, jti)).toBe(200)
   })
 
   it('lets one of twenty parallel requests in', async () => {
@@ -337,14 +324,12 @@ describe('B-36: the jti of a proof', () => {
     expect((await get(undefined, withProof(token, proof))).challenge).toBe(proofRefused(TIME))
   })
 
+  const down = (): never => {
+    throw new Error('down')
+  }
   it.each<[string, () => Promise<boolean>]>([
-    ['rejects', () => Promise.reject(new Error('down'))],
-    [
-      'throws',
-      () => {
-        throw new Error('down')
-      },
-    ],
+    ['rejects', async () => down()],
+    ['throws', down],
   ])('cannot be spent if the store %s: 503, and the hook is not called', async (_how, use) => {
     const { get, client, token, hook } = await site({ spent: { use } })
     const refused = await get(undefined, withProof(token, await client.proof(token)))
@@ -367,7 +352,7 @@ describe('B-37: the nonce of a proof', () => {
   it('is asked for with DPoP-Nonce, and every answer has a new one', async () => {
     const { get, client, token, asked, hook } = await site({ nonce: { keys: KEYS } })
     const first = await get(undefined, withProof(token, await client.proof(token)))
-    expect([first.status, first.ran, first.challenge]).toEqual([401, 0, challenged('use_dpop_nonce', STALE)])
+    expectRefused(first, challenged('use_dpop_nonce', STALE))
     const nonce = first.headers.get('dpop-nonce')
     expect(nonce).toMatch(/^[\x21\x23-\x5b\x5d-\x7e]{20,}$/)
     expect(first.headers.get('cache-control')).toBe('no-store')
@@ -378,9 +363,9 @@ describe('B-37: the nonce of a proof', () => {
 
   it('is good for its lifetime, at most twice as long, and not in another process with another key', async () => {
     const clock = stoppedClock()
-    const { get, client, token } = await site({ nonce: { keys: KEYS, lifetime: 60_000 } })
-    const statusWith = async (nonce: unknown) =>
-      (await get(undefined, withProof(token, await client.proof(token, { claims: { nonce } })))).status
+    const made = await site({ nonce: { keys: KEYS, lifetime: 60_000 } })
+    const { get } = made
+    const statusWith = (nonce: unknown) => statusOf(made, { claims: { nonce } })
     const { headers } = await get()
     const nonce = headers.get('dpop-nonce')
     clock.move(59_000)
@@ -397,17 +382,10 @@ describe('B-37: the nonce of a proof', () => {
     const other = '1'.repeat(32)
     const before = await site({ nonce: { keys: KEYS } })
     const nonce = (await before.get()).headers.get('dpop-nonce')
-    const [rotated, removed] = [
-      await site({ nonce: { keys: [other, ...KEYS] } }),
-      await site({ nonce: { keys: [other] } }),
-    ]
-    for (const [{ get, client, token }, status] of [
-      [rotated, 200],
-      [removed, 401],
-    ] as const) {
-      const proof = await client.proof(token, { claims: { nonce } })
-      expect((await get(undefined, withProof(token, proof))).status).toBe(status)
-    }
+    const rotated = await site({ nonce: { keys: [other, ...KEYS] } })
+    const removed = await site({ nonce: { keys: [other] } })
+    expect(await statusOf(rotated, { claims: { nonce } })).toBe(200)
+    expect(await statusOf(removed, { claims: { nonce } })).toBe(401)
   })
 
   it('is no guess: a client without one is not throttled, and a bad signature is reported first', async () => {

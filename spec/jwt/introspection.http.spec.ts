@@ -9,7 +9,7 @@ import { stoppedClock } from '../support/runs/clock.js'
 import { recordsOf } from '../support/runs/eventRecords.js'
 import { API, processWarnings, seconds } from '../support/servers/identityProvider.js'
 import { listening } from '../support/servers/server.js'
-import { EXPIRED, INVALID, tokenSite } from '../support/sites/tokenSite.js'
+import { EXPIRED, INVALID, expectRefused, tokenSite } from '../support/sites/tokenSite.js'
 
 const TIMEOUT = 2000
 
@@ -135,7 +135,7 @@ describe('the answer of the server', () => {
     state.answer = answer
     for (let time = 1; time <= 2; time++) {
       const refused = await get('t')
-      expect([refused.status, refused.challenge, refused.ran]).toEqual([401, challenge, 0])
+      expectRefused(refused, challenge)
       expect(asked).toHaveLength(time)
     }
     state.answer = active()

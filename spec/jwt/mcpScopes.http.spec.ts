@@ -37,34 +37,28 @@ describe('mcpScopes', () => {
     expect([both.status, both.ran]).toEqual([200, 1])
   })
 
-  it.each([
-    ['a method that is no key', { 'mcp-method': 'ping' }, 'POST', 200],
-    ['a name that only * lists', { 'mcp-method': 'tools/call', 'mcp-name': 'other' }, 'POST', 200],
-    ['a name that is not listed, without *', { 'mcp-method': 'resources/read', 'mcp-name': 'file:///b' }, 'POST', 403],
-    ['an inherited name', { 'mcp-method': 'resources/read', 'mcp-name': 'constructor' }, 'POST', 403],
-    ['an inherited method', { 'mcp-method': 'toString', 'mcp-name': 'x' }, 'POST', 200],
-    ['* as a name', { 'mcp-method': 'resources/read', 'mcp-name': '*' }, 'POST', 403],
-    ['a POST without Mcp-Method', {}, 'POST', 400],
-    ['a POST without the name', { 'mcp-method': 'tools/call' }, 'POST', 400],
-    ['a GET, which opens a stream', {}, 'GET', 200],
-    [
-      'base64 of a name with scopes',
-      { 'mcp-method': 'tools/call', 'mcp-name': '=?base64?Z3LDtsOfZQ==?=' },
-      'POST',
-      403,
-    ],
-    ['base64 of an ASCII name', { 'mcp-method': 'tools/call', 'mcp-name': '=?base64?ZmlsZXMud3JpdGU=?=' }, 'POST', 403],
-    ['base64 of no UTF-8', { 'mcp-method': 'tools/call', 'mcp-name': '=?base64?/w==?=' }, 'POST', 400],
-    [
-      'base64 behind something, which is a name',
-      { 'mcp-method': 'tools/call', 'mcp-name': 'a=?base64?ZmlsZXMud3JpdGU=?=' },
-      'POST',
-      200,
-    ],
-    ['base64 that is none', { 'mcp-method': 'tools/call', 'mcp-name': '=?base64?Z3L?=' }, 'POST', 400],
-  ] as const)('%s', async (_case, fields, method, status) => {
+  it.each<[string, number, method?: string | undefined, name?: string | undefined, http?: string]>([
+    ['a method that is no key', 200, 'ping'],
+    ['a name that only * lists', 200, 'tools/call', 'other'],
+    ['a name that is not listed, without *', 403, 'resources/read', 'file:///b'],
+    ['an inherited name', 403, 'resources/read', 'constructor'],
+    ['an inherited method', 200, 'toString', 'x'],
+    ['* as a name', 403, 'resources/read', '*'],
+    ['a POST without Mcp-Method', 400],
+    ['a POST without the name', 400, 'tools/call'],
+    ['a GET, which opens a stream', 200, undefined, undefined, 'GET'],
+    ['base64 of a name with scopes', 403, 'tools/call', '=?base64?Z3LDtsOfZQ==?='],
+    ['base64 of an ASCII name', 403, 'tools/call', '=?base64?ZmlsZXMud3JpdGU=?='],
+    ['base64 of no UTF-8', 400, 'tools/call', '=?base64?/w==?='],
+    ['base64 behind something, which is a name', 200, 'tools/call', 'a=?base64?ZmlsZXMud3JpdGU=?='],
+    ['base64 that is none', 400, 'tools/call', '=?base64?Z3L?='],
+  ])('%s', async (_case, status, method, name, http) => {
     const { call } = await site()
-    const answer = await call('other', fields, method)
+    const fields = {
+      ...(method !== undefined && { 'mcp-method': method }),
+      ...(name !== undefined && { 'mcp-name': name }),
+    }
+    const answer = await call('other', fields, http)
     expect([answer.status, answer.ran]).toEqual([status, status === 200 ? 1 : 0])
   })
 

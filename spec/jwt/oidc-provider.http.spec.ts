@@ -5,7 +5,7 @@ import { httpIntrospection, httpJwt, scopesOf } from 'koa-with-auth/jwt'
 import { describe, expect, it } from 'vitest'
 import { authorizationServer, CLIENT, RESOURCE_SERVER } from '../support/servers/authorizationServer.js'
 import { API } from '../support/servers/identityProvider.js'
-import { INVALID, tokenSite } from '../support/sites/tokenSite.js'
+import { INVALID, expectRefused, tokenSite } from '../support/sites/tokenSite.js'
 
 describe('oidc-provider', () => {
   it.each(['ES256', 'RS256', 'EdDSA'])(
@@ -28,7 +28,7 @@ describe('oidc-provider', () => {
         'Bearer realm="api", error="insufficient_scope", scope="notes:read"',
       )
       const other = await get(await token('https://other.example', 'notes:read'))
-      expect([other.status, other.challenge, other.ran]).toEqual([401, `${INVALID}, scope="notes:read"`, 0])
+      expectRefused(other, `${INVALID}, scope="notes:read"`)
       expect(
         asked.filter((one) => one.startsWith('GET /.well-known') || one === 'GET /jwks').length,
       ).toBeLessThanOrEqual(3)
@@ -45,7 +45,7 @@ describe('oidc-provider', () => {
     expect(JSON.parse(passed.text)).toMatchObject({ active: true, aud: API, scope: 'notes:read' })
     for (const bad of [await token('https://other.example', 'notes:read'), 'rubbish']) {
       const refused = await get(bad)
-      expect([refused.status, refused.challenge, refused.ran]).toEqual([401, INVALID, 0])
+      expectRefused(refused, INVALID)
     }
   })
 })

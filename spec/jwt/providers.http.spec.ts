@@ -5,8 +5,8 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import * as t from 'io-ts'
-import { authorize, fromHeader, requireScopes } from 'koa-with-auth'
-import { httpJwt, type HttpJwt, type JwtClaims } from 'koa-with-auth/jwt'
+import { authorize, fromHeader, requireScopes, type Authenticator } from 'koa-with-auth'
+import { httpJwt, type HttpJwtOptions, type JwtClaims } from 'koa-with-auth/jwt'
 import type { JWTPayload } from 'jose'
 import { expect, describe, it, vi } from 'vitest'
 import { repository } from '../support/projects/typecheck.js'
@@ -21,11 +21,13 @@ const keyOf = (alg: string) => {
   return key
 }
 
+type Settings = Omit<HttpJwtOptions<JwtClaims, unknown>, 'issuer'>
+
 interface Row {
   readonly alg?: string
   readonly iss: string
-  /** The settings of the guide. The keys of `iss` are at `jwksUri`. */
-  readonly settings: (jwksUri: string) => HttpJwt<JwtClaims>
+  /** The settings of the guide, beside the issuer. */
+  readonly settings: Settings
   /** What the provider documents, beside iss, iat and exp. */
   readonly claims: JWTPayload
   readonly header?: Readonly<Record<string, unknown>>
@@ -43,13 +45,12 @@ const CLIENT = '7example23clientid'
 const API = 'https://api.example'
 const POOL = 'https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_abc'
 
-const ofCognito = (jwksUri: string) =>
-  ({ issuer: { issuer: POOL, jwksUri }, audience: false, authorizedParties: [CLIENT] }) as const
+const ofCognito: Settings = { audience: false, authorizedParties: [CLIENT] }
 
 const rows: Readonly<Record<string, Row>> = {
   Auth0: {
     iss: 'https://my-domain.eu.auth0.com/',
-    settings: (jwksUri) => httpJwt({ issuer: { issuer: 'https://my-domain.eu.auth0.com/', jwksUri }, audience: API }),
+    settings: { audience: API },
     claims: {
       sub: 'auth0|123456',
       aud: [API, 'https://my-domain.eu.auth0.com/userinfo'],
@@ -67,21 +68,18 @@ const rows: Readonly<Record<string, Row>> = {
   },
   'AWS load balancer': {
     iss: POOL,
-    settings: (jwksUri) =>
-      httpJwt({ ...ofCognito(jwksUri), from: fromHeader('X-Amzn-Oidc-Accesstoken'), ambient: true }),
+    settings: { ...ofCognito, from: fromHeader('X-Amzn-Oidc-Accesstoken'), ambient: true },
     claims: { sub: 'b1', client_id: CLIENT, token_use: 'access', scope: 'openid', username: 'anna', version: 2 },
     field: 'x-amzn-oidc-accesstoken',
     others: { 'a token of another client of the pool': { client_id: 'other' } },
   },
   'Cloudflare Access': {
     iss: 'https://team.cloudflareaccess.com',
-    settings: (jwksUri) =>
-      httpJwt({
-        issuer: { issuer: 'https://team.cloudflareaccess.com', jwksUri },
-        audience: 'aud-tag',
-        from: fromHeader('Cf-Access-Jwt-Assertion'),
-        ambient: true,
-      }),
+    settings: {
+      audience: 'aud-tag',
+      from: fromHeader('Cf-Access-Jwt-Assertion'),
+      ambient: true,
+    },
     claims: {
       aud: ['aud-tag'],
       email: 'anna@example.com',
@@ -97,12 +95,10 @@ const rows: Readonly<Record<string, Row>> = {
   },
   Clerk: {
     iss: 'https://name.clerk.accounts.dev',
-    settings: (jwksUri) =>
-      httpJwt({
-        issuer: { issuer: 'https://name.clerk.accounts.dev', jwksUri },
-        audience: false,
-        authorizedParties: ['https://your.site'],
-      }),
+    settings: {
+      audience: false,
+      authorizedParties: ['https://your.site'],
+    },
     claims: {
       azp: 'https://your.site',
       fva: [15, -1],
@@ -123,7 +119,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
   Cognito: {
     iss: POOL,
-    settings: (jwksUri) => httpJwt(ofCognito(jwksUri)),
+    settings: ofCognito,
     claims: {
       sub: 'aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee',
       'cognito:groups': ['testgroup'],
@@ -146,11 +142,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
   Entra: {
     iss: `https://login.microsoftonline.com/${TENANT}/v2.0`,
-    settings: (jwksUri) =>
-      httpJwt({
-        issuer: { issuer: `https://login.microsoftonline.com/${TENANT}/v2.0`, jwksUri },
-        audience: '6e74172b-be56-4843-9ff4-e66a39bb12e3',
-      }),
+    settings: { audience: '6e74172b-be56-4843-9ff4-e66a39bb12e3' },
     claims: {
       aud: '6e74172b-be56-4843-9ff4-e66a39bb12e3',
       nbf: seconds(),
@@ -177,21 +169,18 @@ const rows: Readonly<Record<string, Row>> = {
   },
   Firebase: {
     iss: 'https://securetoken.google.com/acme',
-    settings: (jwksUri) =>
-      httpJwt({ issuer: { issuer: 'https://securetoken.google.com/acme', jwksUri }, audience: 'acme' }),
+    settings: { audience: 'acme' },
     claims: { aud: 'acme', user_id: 'u1', sub: 'u1', firebase: { sign_in_provider: 'anonymous' } },
     header: { typ: 'JWT' },
     others: { 'a token of another project': { iss: 'https://securetoken.google.com/evil', aud: 'evil' } },
   },
   'GitHub Actions': {
     iss: 'https://token.actions.githubusercontent.com',
-    settings: (jwksUri) =>
-      httpJwt({
-        issuer: { issuer: 'https://token.actions.githubusercontent.com', jwksUri },
-        audience: API,
-        authenticate: (_request, claims) =>
-          claims['repository'] === 'acme/shop' && claims['ref'] === 'refs/heads/main' && claims,
-      }),
+    settings: {
+      audience: API,
+      authenticate: (_request, claims) =>
+        claims['repository'] === 'acme/shop' && claims['ref'] === 'refs/heads/main' && claims,
+    },
     claims: { sub: 'repo:acme/shop:ref:refs/heads/main', aud: API, ref: 'refs/heads/main', repository: 'acme/shop' },
     header: { typ: 'JWT', x5t: 'k1' },
     others: {
@@ -202,13 +191,11 @@ const rows: Readonly<Record<string, Row>> = {
   'Google IAP': {
     alg: 'ES256',
     iss: 'https://cloud.google.com/iap',
-    settings: (jwksUri) =>
-      httpJwt({
-        issuer: { issuer: 'https://cloud.google.com/iap', jwksUri },
-        audience: '/projects/1/global/backendServices/2',
-        from: fromHeader('x-goog-iap-jwt-assertion'),
-        ambient: true,
-      }),
+    settings: {
+      audience: '/projects/1/global/backendServices/2',
+      from: fromHeader('x-goog-iap-jwt-assertion'),
+      ambient: true,
+    },
     claims: {
       aud: '/projects/1/global/backendServices/2',
       azp: '/projects/1/global/backendServices/2',
@@ -222,13 +209,11 @@ const rows: Readonly<Record<string, Row>> = {
   },
   'Google accounts': {
     iss: 'https://accounts.google.com',
-    settings: (jwksUri) =>
-      httpJwt({
-        issuer: { issuer: 'https://accounts.google.com', jwksUri },
-        audience: API,
-        authenticate: (_request, claims) =>
-          claims['email'] === 'push@acme.iam.gserviceaccount.com' && claims['email_verified'] === true && claims,
-      }),
+    settings: {
+      audience: API,
+      authenticate: (_request, claims) =>
+        claims['email'] === 'push@acme.iam.gserviceaccount.com' && claims['email_verified'] === true && claims,
+    },
     claims: { sub: '11', aud: API, azp: '11', email: 'push@acme.iam.gserviceaccount.com', email_verified: true },
     header: { typ: 'JWT' },
     others: {
@@ -238,13 +223,11 @@ const rows: Readonly<Record<string, Row>> = {
   },
   Keycloak: {
     iss: 'https://id.example/realms/shop',
-    settings: (jwksUri) =>
-      httpJwt({
-        issuer: { issuer: 'https://id.example/realms/shop', jwksUri },
-        audience: false,
-        authorizedParties: ['web'],
-        claims: t.intersection([t.type({ typ: t.literal('Bearer') }), t.UnknownRecord]),
-      }) as unknown as HttpJwt<JwtClaims>,
+    settings: {
+      audience: false,
+      authorizedParties: ['web'],
+      claims: t.intersection([t.type({ typ: t.literal('Bearer') }), t.UnknownRecord]) as never,
+    },
     claims: {
       jti: 'onrtac:0a1b',
       aud: 'account',
@@ -270,8 +253,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
   Okta: {
     iss: 'https://dev-1.okta.com/oauth2/default',
-    settings: (jwksUri) =>
-      httpJwt({ issuer: { issuer: 'https://dev-1.okta.com/oauth2/default', jwksUri }, audience: 'api://default' }),
+    settings: { audience: 'api://default' },
     claims: {
       ver: 1,
       jti: 'AT.0mP4',
@@ -291,8 +273,7 @@ const rows: Readonly<Record<string, Row>> = {
   Supabase: {
     alg: 'ES256',
     iss: 'https://ref.supabase.co/auth/v1',
-    settings: (jwksUri) =>
-      httpJwt({ issuer: { issuer: 'https://ref.supabase.co/auth/v1', jwksUri }, audience: 'authenticated' }),
+    settings: { audience: 'authenticated' },
     claims: {
       sub: 'u1',
       aud: 'authenticated',
@@ -311,7 +292,8 @@ const served = async ({ alg = 'RS256', beside, settings, ...row }: Row) => {
   const { alg: _alg, ...jwk } = key.jwk
   // Entra publishes no `alg`
   const server = createServer((_req, res) => res.end(JSON.stringify({ keys: [jwk], ...beside })))
-  const auth = settings(`http://127.0.0.1:${await listening(server)}/keys`)
+  const jwksUri = `http://127.0.0.1:${await listening(server)}/keys`
+  const auth = httpJwt({ issuer: { issuer: row.iss, jwksUri }, ...settings }) as Authenticator<JwtClaims>
   const tokenOf = (over: JWTPayload = {}, by = key) => {
     const claims = { iss: row.iss, iat: seconds(), exp: seconds() + 300, ...row.claims, ...over }
     return signedWith(by, claims, row.header)

@@ -33,7 +33,7 @@ import {
 import { describe, expect, it } from 'vitest'
 import { identityProvider } from '../support/servers/identityProvider.js'
 import { ask, listen } from '../support/servers/server.js'
-import { tokenSite } from '../support/sites/tokenSite.js'
+import { expectRefused, tokenSite } from '../support/sites/tokenSite.js'
 
 const MCP = 'https://api.example/mcp'
 const DOCUMENT = 'https://api.example/.well-known/oauth-protected-resource/mcp'
@@ -61,36 +61,23 @@ describe('challenges', () => {
   it('of a 401 name the document and the scopes; the audience is the resource', async () => {
     const { get, token } = await behind()
     const none = await get()
-    expect([none.status, none.challenge, none.ran]).toEqual([
-      401,
-      `Bearer realm="api", ${METADATA}, scope="files:read"`,
-      0,
-    ])
+    expectRefused(none, `Bearer realm="api", ${METADATA}, scope="files:read"`)
     const other = await get(await token('files:read', 'https://api.example'))
-    expect([other.status, other.challenge, other.ran]).toEqual([
-      401,
-      `Bearer realm="api", ${METADATA}, error="invalid_token", scope="files:read"`,
-      0,
-    ])
+    expectRefused(other, `Bearer realm="api", ${METADATA}, error="invalid_token", scope="files:read"`)
     expect((await get(await token('files:read'))).status).toBe(200)
   })
 
   it('of a 403 name the document and the scopes', async () => {
     const { get, token } = await behind()
     const low = await get(await token('files:write'))
-    expect([low.status, low.challenge, low.ran]).toEqual([
-      403,
-      `Bearer realm="api", ${METADATA}, error="insufficient_scope", scope="files:read"`,
-      0,
-    ])
+    expectRefused(low, `Bearer realm="api", ${METADATA}, error="insufficient_scope", scope="files:read"`, 403)
     expect(JSON.parse(low.text)).toMatchObject(forbidden)
   })
 
   it('also come from an authenticator with its own audience, which replaces the resource', async () => {
     const provider = await identityProvider()
-    const { issuer, jwksUri } = provider
     const resource = protectedResource(given)
-    const jwt = httpJwt({ issuer: { issuer, jwksUri }, audience: 'api://guid', protectedResource: resource })
+    const jwt = httpJwt({ issuer: provider.issuer, audience: 'api://guid', protectedResource: resource })
     const { get } = await tokenSite(jwt)
     expect((await get(await provider.token({ aud: MCP }))).status).toBe(401)
     expect((await get(await provider.token({ aud: 'api://guid' }))).status).toBe(200)
@@ -124,10 +111,7 @@ describe('the metadata document', () => {
   })
 
   it('allows no credentials, whatever a handler of CORS above has set: browsers refuse both together', async () => {
-    const { metadata } = protectedResource({
-      resource: 'https://api.example/mcp',
-      authorizationServers: ['https://login.example/'],
-    })
+    const { metadata } = protectedResource(given)
     const allowing: Middleware = (ctx, next) => {
       ctx.set('Access-Control-Allow-Credentials', 'true')
       return next()
@@ -168,13 +152,8 @@ describe('origins of a protected resource', () => {
     async (method) => {
       const { get, token, ran } = await behind({ origins: ['https://app.example'] })
       const good = await token('files:read')
-      for (const origin of [
-        'https://evil.example',
-        'null',
-        'https://app.example.evil',
-        'https://app.example:444',
-        'http://app.example',
-      ]) {
+      const evil = ['https://evil.example', 'https://app.example.evil', 'https://app.example:444', 'http://app.example']
+      for (const origin of [...evil, 'null']) {
         for (const sent of [good, `${good}x`, undefined]) {
           const answer = await get(sent, { Origin: origin }, method)
           expect([answer.status, answer.challenge]).toEqual([403, null])

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { either as E } from 'fp-ts'
 import { UnavailableError } from 'koa-with-auth'
 import { on } from 'koa-with-auth/events'
-import { apiKeys, NoLiveKey, type ApiKey, type ApiKeys } from 'koa-with-auth/keys'
+import { apiKeys, NoLiveKey, type ApiKey, type ApiKeys, type IssuedKey } from 'koa-with-auth/keys'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { mockRequest } from 'koa-with-auth/testing'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -28,11 +28,8 @@ describe('K-08 a request is one question', () => {
     const clock = stoppedClock()
     const { store, calls, given } = noting(memoryStore())
     const keys = apiKeys({ prefix: 'acme', store, touch: false, ...options })
-    const [good, replaced, revoked] = [
-      await keys.issue({ owner: 'anna' }),
-      await keys.issue({ owner: 'anna' }),
-      await keys.issue({ owner: 'anna' }),
-    ]
+    const issued = await Promise.all([1, 2, 3].map(() => keys.issue({ owner: 'anna' })))
+    const [good, replaced, revoked] = issued as [IssuedKey, IssuedKey, IssuedKey]
     const expired = await keys.issue({ owner: 'anna', expiresAt: new Date(Date.now() + 1) })
     const unknown = await apiKeys({ prefix: 'acme', store: memoryStore() }).issue({ owner: 'anna' })
     await keys.rotate(replaced.id, { overlap: 0 })
@@ -43,14 +40,12 @@ describe('K-08 a request is one question', () => {
     for (const { key } of [good, unknown, replaced, expired, revoked]) tags.push(await asked(keys, key))
     expect(tags).toEqual(['in', 'invalid', 'expired', 'expired', 'invalid'])
     expect(calls).toEqual(Array(5).fill('get'))
-    expect(
-      new Set(
-        given
-          .flat(3)
-          .filter((one) => String(one).includes('/'))
-          .map((one) => String(one).split('/', 2).join('/')),
-      ),
-    ).toEqual(new Set(['koa-with-auth/api-key', 'koa-with-auth/api-keys-of']))
+    const names = given
+      .flat(3)
+      .map(String)
+      .filter((one) => one.includes('/'))
+    const purposes = new Set(names.map((one) => one.split('/', 2).join('/')))
+    expect(purposes).toEqual(new Set(['koa-with-auth/api-key', 'koa-with-auth/api-keys-of']))
   })
 
   it('a text that comes again is parsed once, and no request changes the key of the next', async () => {
@@ -150,14 +145,9 @@ describe('K-12 a text that is no record lets nobody in, and is an outage', () =>
     const name = String(given[0]?.[1])
     const made = textOf(digestOf(key))
     await kept.update(name, typeof made === 'string' ? made : JSON.stringify(made), 60_000)
-    for (const ask of [
-      async () => keys.authenticate(mockRequest({}), key),
-      () => keys.list('anna'),
-      () => keys.revoke(id),
-      () => keys.rotate(id, { overlap: 0 }),
-    ]) {
+    const changes = [() => keys.list('anna'), () => keys.revoke(id), () => keys.rotate(id, { overlap: 0 })]
+    for (const ask of [async () => keys.authenticate(mockRequest({}), key), ...changes])
       await expect(ask()).rejects.toBeInstanceOf(UnavailableError)
-    }
   })
 
   it('the record of another key is an outage for a change, and no key for a request', async () => {
@@ -182,6 +172,12 @@ describe('K-12 a text that is no record lets nobody in, and is an outage', () =>
   })
 })
 
+interface World extends IssuedKey {
+  readonly keys: ApiKeys<string>
+  readonly owner: string
+  readonly repeat: () => Promise<unknown>
+}
+
 overEveryStore((store, name) => {
   let runs = 0
 
@@ -192,13 +188,7 @@ overEveryStore((store, name) => {
     /** Makes a change over a store that dies at each of its writes in turn, and what is checked after each death. */
     const atEachWrite = async (
       change: (keys: ApiKeys<string>, id: string, owner: string) => Promise<unknown>,
-      check: (world: {
-        keys: ApiKeys<string>
-        key: string
-        id: string
-        owner: string
-        repeat: () => Promise<unknown>
-      }) => Promise<void>,
+      check: (world: World) => Promise<void>,
     ) => {
       let deaths = 0
       for (let write = 1; ; write++) {
@@ -320,12 +310,8 @@ describe('no object is shared', () => {
       listed?.expiresAt?.setTime(0)
       Object.assign(first, { owner: 'root', name: 'root' })
       const second = principalOf(await keys.authenticate(request, key))
-      expect([second.owner, second.name, second.scopes, second.expiresAt?.getTime()]).toEqual([
-        `${name} frozen`,
-        '',
-        ['read'],
-        until,
-      ])
+      const said = { owner: `${name} frozen`, name: '', scopes: ['read'], expiresAt: new Date(until) }
+      expect(second).toMatchObject(said)
       expect(second.createdAt.getTime()).toBeGreaterThan(0)
     })
   })

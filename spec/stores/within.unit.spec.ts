@@ -128,14 +128,14 @@ describe('a store that returns without a promise', () => {
   const ask = within('api-keys', 1000)
 
   it('is answered without a promise', () => {
-    expect(ask.about((digest: string) => digest.length, 'abc')).toBe(3)
+    expect(ask((digest: string) => digest.length, 'abc')).toBe(3)
   })
 
   it.each([
     ['throws', () => thrown()],
     ['returns an Error', () => refused],
   ])('is down if it %s', async (_what, answer) => {
-    const thrown: unknown = await Promise.resolve(ask.about(answer, undefined)).catch((error: unknown) => error)
+    const thrown: unknown = await Promise.resolve(ask(answer, 'key')).catch((error: unknown) => error)
     expect(thrown).toMatchObject({ name: 'StoreUnavailable', cause: refused })
   })
 })

@@ -68,7 +68,6 @@ const staticKeys = (keys: Keys): SigningKeySource => {
   return { current: () => right, begun: () => 0, afterMiss: () => none, ready: () => Promise.resolve() }
 }
 
-/** The keys of an issuer, from the source that it names. Throws a TypeError for a source that cannot work. */
 const keySource = (
   source: (typeof keySourceNames)[number],
   value: unknown,
@@ -126,7 +125,6 @@ export interface Provider {
   readonly audiences: ReadonlyArray<string> | false
   readonly algorithms: ReadonlyArray<string>
   readonly keys: SigningKeySource
-  /** Whether it is found by discovery. */
   readonly isDiscovered: boolean
 }
 
@@ -163,7 +161,6 @@ export interface Providers {
   readonly find: (iss: string, request: Request) => Provider | undefined | Promise<Provider | undefined>
   /** Whether a provider that was found before would be found now. */
   readonly isCurrent: (provider: Provider) => boolean
-  /** Those that are known at the start. */
   readonly known: ReadonlyArray<Provider>
 }
 

@@ -258,7 +258,6 @@ const isHolder = (reader: CertificateReader | undefined, request: Request, claim
   return certificate !== undefined && digest(certificate.raw) === thumbprint
 }
 
-/** How tokens are sent that are bound to a key (RFC 9449). */
 const schemeOfKeys = (
   { parameters, responseFields, checking, words }: ReturnType<typeof dpopOf>,
   reader: Parameters<typeof isHolder>[0],

@@ -156,7 +156,6 @@ const isSigningKey = (jwk: Json): boolean => {
   return parts !== undefined && isForSigning && parts.every((part) => typeof jwk[part] === 'string')
 }
 
-/** A JSON Web Key Set whose keys can verify signatures. */
 export interface SigningKeySet {
   readonly keys: ReadonlyArray<Json>
 }

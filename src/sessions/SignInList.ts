@@ -218,7 +218,6 @@ export interface SessionHost extends SessionRecords {
    */
   readonly finished: Map<string, { readonly until: number; readonly user: string | undefined }>
   readonly hasTokens: boolean
-  /** The list of sessions, if the application keeps one. */
   readonly list: SignInList | undefined
   readonly label: ((request: Request) => string | undefined) | undefined
   /** Makes the pages of sign-ins; left out: the library's own, in English or by these texts. */

@@ -1,6 +1,7 @@
 /** What koa-session has of a session, and what the store knows of it in one request. */
 import { setImmediate as immediate } from 'node:timers/promises'
 import type { Context } from 'koa'
+import { jsonFields } from '../core/data.js'
 import { sessionData } from '../kinds/plainSession.js'
 
 /** What koa-session has at `ctx.session`, as far as it is used here. */
@@ -29,16 +30,11 @@ const reserved = new Set([
 
 /** The data in a string of the store. Without a prototype: koa-session copies inherited keys, too. */
 export const parsed = (text: string): SessionData | undefined => {
-  try {
-    const read: unknown = JSON.parse(text)
-    if (typeof read !== 'object' || read === null || Array.isArray(read)) return undefined
-    // Safe, both: the one is an object, the other has no fields yet
-    const [from, data] = [read as SessionData, Object.create(null) as SessionData]
-    for (const key of Object.keys(from)) if (!reserved.has(key)) data[key] = from[key]
-    return data
-  } catch {
-    return undefined
-  }
+  // Safe: a new object
+  const data = jsonFields(text) as SessionData | undefined
+  if (data === undefined) return undefined
+  for (const key of Object.keys(data)) if (reserved.has(key)) Reflect.deleteProperty(data, key)
+  return data
 }
 
 /**
@@ -104,14 +100,12 @@ export class StoredSession {
     this.text = textOf(sessionOf(ctx))
   }
 
-  /** JSON was read under an id. */
   read(id: string, text: string): void {
     if (this.#idRead !== undefined) this.#all()
     this.#idRead = id
     this.#textRead = text
   }
 
-  /** JSON was written under an id. */
   wrote(id: string): void {
     const ids = this.#all()
     const entry = ids.get(id)
@@ -119,7 +113,6 @@ export class StoredSession {
     else entry.isWritten = true
   }
 
-  /** An id was ended. */
   ended(id: string): void {
     const entry = this.#all().get(id)
     if (entry !== undefined) entry.isEnded = true

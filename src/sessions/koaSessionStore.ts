@@ -17,6 +17,7 @@ import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import { recordDigest } from '../core/events.js'
 import { fromNow } from '../core/memory.js'
+import { andThen } from '../core/Result.js'
 import { sessionField } from '../kinds/plainSession.js'
 import type { Bearer } from './Bearer.js'
 import { requestSessionOf, type RequestSession } from './RequestSession.js'
@@ -97,8 +98,7 @@ const failed = (session: RequestSession, error: unknown): undefined => {
 const found = (self: KoaSessionStore, texts: Texts, lookup: Lookup): unknown => {
   const data = recognized(self, texts, lookup)
   if (!lookup.session.isOfToken(lookup.id)) return data
-  const proved = (known: unknown) => known && withProof(self, lookup, known)
-  return data instanceof Promise ? data.then(proved) : proved(data)
+  return andThen(data, (known) => known && withProof(self, lookup, known))
 }
 
 // The data under a token, if the request has the proof that the token needs
@@ -109,10 +109,9 @@ const withProof = ({ bearer, name }: KoaSessionStore, { id, key, ctx, session }:
   const { listed, jkt } = detailsOf(signedIn)
   bearer.hints.set(key, fromNow(hintFor(name, { user: signedIn.id, listed })))
   if (bearer.proofs === undefined) return jkt === undefined ? data : session.refuse(ofAnotherScheme)
-  const judged = (result: E.Either<AuthError, string>) => (E.isLeft(result) ? session.refuse(result) : data)
   // Safe: a token is read from a context of Koa
   const proof = bearer.proofs.ofToken((ctx as Context).request, id, jkt)
-  return proof instanceof Promise ? proof.then(judged) : judged(proof)
+  return andThen(proof, (result) => (E.isLeft(result) ? session.refuse(result) : data))
 }
 
 const recognized = (self: KoaSessionStore, [text, ...about]: Texts, lookup: Lookup): unknown => {
@@ -131,9 +130,7 @@ const recognized = (self: KoaSessionStore, [text, ...about]: Texts, lookup: Look
   if (hint?.user === auth.id && hint.listed === (listed ?? '')) return permitted(self, about, lookup, auth, data)
   // the cookie says nothing of the user, whose identifier is long
   const asked = self.store.get(keysOf(hintFor(self.name, { user: auth.id, listed })))
-  return asked instanceof Promise
-    ? asked.then((late) => permitted(self, late, lookup, auth, data))
-    : permitted(self, asked, lookup, auth, data)
+  return andThen(asked, (late) => permitted(self, late, lookup, auth, data))
 }
 
 // The data, if neither the stamp of the user nor the entry of the list has ended the session

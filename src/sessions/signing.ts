@@ -126,7 +126,6 @@ const sessionListOf = ({ host }: SessionOwner): SignInList => {
   throw new Error('listSessions, endSession: write sessions(app, { list: true })')
 }
 
-/** Makes the functions of an application that sign in and out. */
 export const signing = <U>(self: SigningOf): Signing<U> => ({
   // Safe: the option `as` says which of the two it is
   logIn: inOperation(self, (context, user: U, options?: OwnLogInOptions): Promise<unknown> =>

@@ -85,7 +85,7 @@ export const timedStore = (content: StoreContent, store: Store, timeout: number)
       : Promise.resolve(texts).then((late) => checkTexts(keys, late))
   }
   return {
-    get: (keys) => timed.about(get, keys),
+    get: (keys) => timed(get, keys),
     insert: (key, text, lifetime) =>
       timed(async () => checkFlag('insert', await store.insert(key, text, wholeLifetime(lifetime)))),
     update: (key, text, lifetime, was) =>

@@ -22,7 +22,7 @@ const storeNames: Readonly<Record<StoreContent, string>> = {
 interface Timed {
   <A>(ask: () => Promise<A>): Promise<A>
   /** The same for a question about something. What the store returns without a promise is returned without one. */
-  readonly about: <A, B>(ask: (about: B) => A | Promise<A>, about: B) => A | Promise<A>
+  <A, B>(ask: (about: B) => A | Promise<A>, about: B): A | Promise<A>
 }
 
 // In milliseconds
@@ -43,8 +43,8 @@ export const within = (store: StoreContent, timeout: number): Timed => {
     (durationMs) => report('store-outage')(() => ({ event: 'over', store, durationMs })),
   )
   const self: AskedStore = { ...outages, store, timeout, warned: new Set(), warnedAt: -Infinity }
-  const about: Timed['about'] = (ask, one) => askAbout(self, ask, one)
-  return Object.assign(<A>(ask: () => Promise<A>) => Promise.resolve(about(ask, undefined)), { about })
+  // Safe: a question about nothing has a promise, and so has its outage
+  return ((ask: (about: unknown) => unknown, about?: unknown) => askAbout(self, ask, about)) as Timed
 }
 
 const askAbout = <A, B>(self: AskedStore, ask: (about: B) => A | Promise<A>, about: B): A | Promise<A> => {

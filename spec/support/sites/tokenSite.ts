@@ -2,6 +2,7 @@
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import type { Authenticator } from 'koa-with-auth'
+import { expect } from 'vitest'
 import { authOf, guardedApp } from './guardedApp.js'
 import { ask, listen } from '../servers/server.js'
 
@@ -42,6 +43,13 @@ export const tokenSite = async (
   }
   return { url, port, app, errors, ran: calls, get }
 }
+
+/** Expects that the operation did not run, and these challenges. */
+export const expectRefused = (
+  { status, ran, challenge }: { readonly status: number; readonly ran: number; readonly challenge: string | null },
+  expected: string | null,
+  wanted = 401,
+): void => expect([status, ran, challenge]).toEqual([wanted, 0, expected])
 
 export const INVALID = 'Bearer realm="api", error="invalid_token"'
 export const EXPIRED = `${INVALID}, error_description="The access token expired"`
