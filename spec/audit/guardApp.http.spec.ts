@@ -39,32 +39,23 @@ describe('S04 a function of app.use below guardApp has a line', () => {
     ])
   })
 
-  it.each<[string, () => AnyApplication, ReadonlyArray<string>]>([
-    [
-      'another authenticator',
-      () => below(basic),
-      ['changed: USE /*: was bearer, is basic; csrf was not needed, is checked'],
-    ],
+  const routed = () => new Router().get('/x', withAuth(bearer), () => {}).routes() // prettier-ignore
+  const csrf = 'csrf was not needed, is checked'
+  const gone = ['opened: USE /*: was absent, is unguarded files', 'closed: USE /*: was bearer, is gone']
+  it.each<[string, () => AnyApplication, ...differences: string[]]>([
+    ['another authenticator', () => below(basic), `changed: USE /*: was bearer, is basic; ${csrf}`],
     [
       'a list',
       () => guardApp([bearer, basic])(new Koa()).use(files),
-      ['opened: USE /*: was bearer, is bearer, or basic; csrf was not needed, is checked'],
+      `opened: USE /*: was bearer, is bearer, or basic; ${csrf}`,
     ],
-    [
-      'an optional guard',
-      () => guardApp(optional(bearer))(new Koa()).use(files),
-      ['opened: USE /*: was absent, is unguarded files', 'closed: USE /*: was bearer, is gone'],
-    ],
+    ['an optional guard', () => guardApp(optional(bearer))(new Koa()).use(files), ...gone],
     [
       'a guard of one router alone',
-      () => new Koa().use(files).use(new Router().get('/x', withAuth(bearer), () => {}).routes()),
-      [
-        'opened: USE /*: was absent, is unguarded files',
-        'changed: GET /x: was absent, is bearer',
-        'closed: USE /*: was bearer, is gone',
-      ],
+      () => new Koa().use(files).use(routed()),
+      ...gone.toSpliced(1, 0, 'changed: GET /x: was absent, is bearer'),
     ],
-  ])('%s is a difference', (_what, after, expected) => {
+  ])('%s is a difference', (_what, after, ...expected) => {
     expect(changesOf(below(bearer), after())).toEqual(expected)
   })
 
@@ -98,21 +89,14 @@ describe('S04 a name that two guards of an application would share', () => {
 })
 
 describe('S10 the cross-site check of an operation below guardApp is what a write meets', () => {
+  const A = 'https://a.example'
   const off = () => authSettings({ csrf: false })
   const trusting = (...trustedOrigins: string[]) => authSettings({ trustedOrigins })
   const on = () => authSettings({ csrf: true })
-  const router = (auth: typeof cookie | null) => {
-    const made = new Router()
-    // Safe: both are authenticators, or none
-    made.post(
-      '/x',
-      withAuth(auth as never) as never,
-      ((ctx) => {
-        ctx.body = 'done'
-      }) as Middleware,
-    )
-    return made.routes()
-  }
+  const answer = ((ctx) => void (ctx.body = 'done')) as Middleware
+  // Safe: both are authenticators, or none
+  const router = (auth: typeof cookie | null) =>
+    new Router().post('/x', withAuth(auth as never) as never, answer).routes()
   const outer = apiKeyCookie({
     paramName: 'outer',
     authenticate: (_request, key) => key === 'good' && { user: 'anna' },
@@ -129,16 +113,9 @@ describe('S10 the cross-site check of an operation below guardApp is what a writ
     ['off above the guard, checked by the operation', [off()], [on()], cookie, 'checked', 403],
     ['off above the router only', [], [off()], cookie, 'checked', 403],
     ['off above both', [off()], [], cookie, 'off', 200],
-    ['an origin of both', [trusting('https://a.example')], [], cookie, 'checked https://a.example', 200],
-    ['an origin of the router', [], [trusting('https://a.example')], cookie, 'checked', 403],
-    [
-      'an origin of the guard',
-      [trusting('https://a.example')],
-      [trusting('https://b.example')],
-      null,
-      'checked https://a.example',
-      200,
-    ],
+    ['an origin of both', [trusting(A)], [], cookie, `checked ${A}`, 200],
+    ['an origin of the router', [], [trusting(A)], cookie, 'checked', 403],
+    ['an origin of the guard', [trusting(A)], [trusting('https://b.example')], null, `checked ${A}`, 200],
   ])('%s', async (_what, above, between, auth, expected, status) => {
     const app = new Koa()
     for (const one of above) app.use(one)

@@ -147,6 +147,7 @@ describe('a line says whether writes from other sites are refused', () => {
       .filter(({ operation: name }) => !name.startsWith('USE'))
       .map(({ csrf: [check], trusts }) => [check, ...trusts].join(' '))
 
+  const trusting = { trustedOrigins: ['https://b.example', 'https://a.example'] }
   it.each<[name: string, router: () => RouterInstance, says: string]>([
     ['not needed: browsers do not send the credential by themselves', () => post(bearer), 'not needed'],
     ['not needed: the operation does not write', () => get(cookie), 'not needed'],
@@ -154,11 +155,7 @@ describe('a line says whether writes from other sites are refused', () => {
     ['checked', () => post(cookie), 'checked'],
     ['checked: browsers send one of several credentials', () => post([bearer, cookie], { csrf: false }), 'off'],
     ['off', () => post(cookie, { csrf: false }), 'off'],
-    [
-      'checked, with trusted origins',
-      () => post(cookie, { trustedOrigins: ['https://b.example', 'https://a.example'] }),
-      'checked https://a.example https://b.example',
-    ],
+    ['checked, with trusted origins', () => post(cookie, trusting), 'checked https://a.example https://b.example'],
   ])('%s', (_name, router, says) => {
     expect(csrf(router())).toEqual([says])
   })
@@ -350,20 +347,14 @@ describe('a policy file', () => {
     }
   })
 
+  const begins = 'line 1: a policy file begins with "# koa-with-auth policy 2"'
+  const noLine = 'line 4 is not a line of a policy file'
   it.each<[name: string, text: string, why: string]>([
-    ['empty', '', 'line 1: a policy file begins with "# koa-with-auth policy 2"'],
-    [
-      'of another version',
-      written.replace('policy 2', 'policy 1'),
-      'line 1: a policy file begins with "# koa-with-auth policy 2"',
-    ],
-    [
-      'with a merge conflict',
-      written.replace('GET /y', '<<<<<<< HEAD\nGET /y'),
-      'line 4 is not a line of a policy file',
-    ],
-    ['with a line that is cut off', written.slice(0, -12), 'line 4 is not a line of a policy file'],
-    ['with a control character', written.replace('GET /y', 'GET /\u202ey'), 'line 4 is not a line of a policy file'],
+    ['empty', '', begins],
+    ['of another version', written.replace('policy 2', 'policy 1'), begins],
+    ['with a merge conflict', written.replace('GET /y', '<<<<<<< HEAD\nGET /y'), noLine],
+    ['with a line that is cut off', written.slice(0, -12), noLine],
+    ['with a control character', written.replace('GET /y', 'GET /\u202ey'), noLine],
   ])('%s: is refused, and the message says where', (_name, text, why) => {
     expect(readPolicy(bytes(text))).toStrictEqual(E.left(why))
   })

@@ -85,29 +85,15 @@ describe('a router whose operations have the names of another router', () => {
 })
 
 describe('a router that differs from its policy file', () => {
-  const kept = () => new Router().get('/health', open, handle).get('/me', bearer, handle)
+  const of = (health: never, me: never, router = new Router()) =>
+    router.get('/health', health, handle).get('/me', me, handle)
+  const kept = () => of(open, bearer)
   it.each<[name: string, router: () => RouterInstance, finding: string]>([
-    [
-      'opened',
-      () => new Router().get('/health', open, handle).get('/me', open, handle),
-      'GET /me: was bearer, is public',
-    ],
+    ['opened', () => of(open, open), 'GET /me: was bearer, is public'],
     ['new', () => kept().get('/export', open, handle), 'GET /export: was absent, is public'],
-    [
-      'a new operation, even if it is guarded',
-      () => kept().get('/export', bearer, handle),
-      'GET /export: was absent, is bearer',
-    ],
-    [
-      'closed',
-      () => new Router().get('/health', bearer, handle).get('/me', bearer, handle),
-      'GET /health: was public, is bearer',
-    ],
-    [
-      'new middleware',
-      () => new Router().use(cors).get('/health', open, handle).get('/me', bearer, handle),
-      'USE /*: was absent, is unguarded cors',
-    ],
+    ['new, and guarded', () => kept().get('/export', bearer, handle), 'GET /export: was absent, is bearer'],
+    ['closed', () => of(bearer, bearer), 'GET /health: was public, is bearer'],
+    ['new middleware', () => of(open, bearer, new Router().use(cors)), 'USE /*: was absent, is unguarded cors'],
   ])('is refused: %s', (_name, router, finding) => {
     keep(audit(kept()))
     expect(findings(router())).toEqual([`${finding} (${lock})`])
@@ -139,17 +125,12 @@ describe('misuse of seal with a policy file', () => {
     expect(() => seal(router(), { lock })).toThrow(/auth\.lock: line 1: a policy file begins with/)
   })
 
+  const twice = 'seal(router, { lock }): the policy file lists what is public; leave out public and middleware'
   it.each([
     [{ lock: '' }, 'seal(router, { lock }) must be the path or the URL of a policy file'],
     [{ lock: 1 }, 'seal(router, { lock }) must be the path or the URL of a policy file'],
-    [
-      { lock, public: [] },
-      'seal(router, { lock }): the policy file lists what is public; leave out public and middleware',
-    ],
-    [
-      { lock, middleware: [] },
-      'seal(router, { lock }): the policy file lists what is public; leave out public and middleware',
-    ],
+    [{ lock, public: [] }, twice],
+    [{ lock, middleware: [] }, twice],
   ])('the options %j are a TypeError', (options, message) => {
     expect(() => seal(router(), options as never)).toThrow(new TypeError(message))
   })

@@ -82,12 +82,9 @@ describe('seal(app, { public, middleware })', () => {
   })
 
   it('an entry may be of any router; one that is nowhere, or guarded, is a finding', () => {
-    expect(messageOf(() => seal(application(), { ...allowed, public: ['GET /health', 'GET /pets'] }))).toContain(
-      "'GET /pets' is listed in public, but it is guarded (bearer)",
-    )
-    expect(messageOf(() => seal(application(), { ...allowed, public: ['GET /health', 'GET /no'] }))).toContain(
-      "'GET /no' is listed in public, but there is no such operation",
-    )
+    const says = (name: string) => messageOf(() => seal(application(), { ...allowed, public: ['GET /health', name] }))
+    expect(says('GET /pets')).toContain("'GET /pets' is listed in public, but it is guarded (bearer)")
+    expect(says('GET /no')).toContain("'GET /no' is listed in public, but there is no such operation")
   })
 
   it('authSettings and sessions need not be listed', () => {
@@ -141,12 +138,8 @@ describe('a sealed application', () => {
     const { app } = sealed()
     expect(() => app.use(cors)).toThrow(/app\.use\(\.\.\.\) comes after seal\(app\)/)
     expect(() => app.middleware.push(cors)).toThrow(TypeError)
-    expect(() => {
-      app.middleware = []
-    }).toThrow(TypeError)
-    expect(() => {
-      app.middleware[0] = cors
-    }).toThrow(TypeError)
+    expect(() => (app.middleware = [])).toThrow(TypeError)
+    expect(() => (app.middleware[0] = cors)).toThrow(TypeError)
     expect(app.middleware).toHaveLength(1)
   })
 
@@ -169,14 +162,8 @@ describe('seal(app) with guardApp', () => {
   it('nothing below the guard needs to be listed', () => {
     const app = guarded((inner) => inner.use(files).use(health().routes()))
     expect(seal(app)).toBe(app)
-    expect(
-      messageOf(() =>
-        seal(
-          guarded((inner) => inner.use(health().routes())),
-          { public: ['GET /health'] },
-        ),
-      ),
-    ).toContain('it is guarded (bearer)')
+    const listed = guarded((inner) => inner.use(health().routes()))
+    expect(messageOf(() => seal(listed, { public: ['GET /health'] }))).toContain('it is guarded (bearer)')
   })
 
   it('what is above the guard must be listed', () => {
@@ -203,24 +190,13 @@ describe('seal(app, { lock })', () => {
     expect(seal(app, { lock: policyOf(app) })).toBe(app)
   })
 
+  const off = () => authSettings({ csrf: false })
+  const more = () => new Router().get('/new', withAuth(null), () => {}).routes() // prettier-ignore
   it.each<[string, () => AnyApplication, string]>([
-    [
-      'a new public operation',
-      () => application().use(new Router().get('/new', withAuth(null), () => {}).routes()),
-      'GET /new',
-    ],
+    ['a new public operation', () => application().use(more()), 'GET /new'],
     ['new middleware', () => application().use(files), 'files'],
     ['another order', () => new Koa().use(cors).use(pets().routes()), 'GET /health'],
-    [
-      'the cross-site check is off',
-      () =>
-        new Koa()
-          .use(cors)
-          .use(authSettings({ csrf: false }))
-          .use(health().routes())
-          .use(pets().routes()),
-      'POST /pets',
-    ],
+    ['no check', () => new Koa().use(cors).use(off()).use(health().routes()).use(pets().routes()), 'POST /pets'], // prettier-ignore
   ])('refuses %s', (_what, changed, message) => {
     const file = policyOf(application())
     expect(messageOf(() => seal(changed(), { lock: file }))).toContain(message)

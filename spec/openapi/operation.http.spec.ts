@@ -22,33 +22,25 @@ const tell = (ctx: { body: unknown }, user: string) => {
   ctx.body = user
 }
 
-const plain = () => {
-  const router = new Router()
-  router.get('/ahead/:id', about('ahead'), withAuth(anna), (ctx) => tell(ctx, ctx.request.auth.user))
-  router.get('/behind/:id', withAuth(anna), about('behind'), (ctx) => tell(ctx, ctx.request.auth.user))
-  return router
+// Safe: each of them is a router with these operations
+const filled = (router: unknown, inherits = true): RouterInstance => {
+  const own = router as Router
+  own.get('/ahead/:id', about('ahead'), withAuth(anna), (ctx) => tell(ctx, ctx.request.auth.user))
+  own.get('/behind/:id', withAuth(anna), about('behind'), (ctx) => tell(ctx, ctx.request.auth.user))
+  if (inherits)
+    own.get('/inherits/:id', about('inherits'), (ctx) =>
+      tell(ctx, String(Reflect.get(Reflect.get(ctx.request, 'auth'), 'user'))),
+    )
+  return own
 }
-const guarded = () => {
-  const router = withAuth(ben)(new Router())
-  router.get('/ahead/:id', about('ahead'), withAuth(anna), (ctx) => tell(ctx, ctx.request.auth.user))
-  router.get('/behind/:id', withAuth(anna), about('behind'), (ctx) => tell(ctx, ctx.request.auth.user))
-  router.get('/inherits/:id', about('inherits'), (ctx) => tell(ctx, ctx.request.auth.user))
-  return router
-}
-const application = () => {
-  const api = apiApp({ auth: ben })
-  api.get('/ahead/:id', about('ahead'), withAuth(anna), (ctx) => tell(ctx, ctx.request.auth.user))
-  api.get('/behind/:id', withAuth(anna), about('behind'), (ctx) => tell(ctx, ctx.request.auth.user))
-  api.get('/inherits/:id', about('inherits'), (ctx) => tell(ctx, ctx.request.auth.user))
-  return api
-}
+const plain = () => filled(new Router(), false)
 
 const routers: Readonly<Record<string, () => RouterInstance>> = {
   'a plain router': plain,
-  'a guarded router': guarded,
+  'a guarded router': () => filled(withAuth(ben)(new Router())),
   'a router that was guarded with its routes': () => withAuth(ben)(plain()),
   'a router that was guarded twice': () => withAuth(ben)(withAuth(anna)(plain())),
-  'an application': application,
+  'an application': () => filled(apiApp({ auth: ben })),
   'a router that was mounted in a guarded one': () => {
     const outer = withAuth(ben)(new Router())
     outer.use(plain().routes())

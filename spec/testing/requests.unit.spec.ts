@@ -8,25 +8,19 @@ import { describe, expect, it } from 'vitest'
 const untyped = mockRequest as (spec: unknown) => unknown
 
 describe('mockRequest', () => {
+  const lines = /fields \}\) must be an array of header lines/
+  const known = /^mockRequest: no option "headers"; there are method, url, fields/
   it.each<[name: string, spec: unknown, message: RegExp]>([
-    [
-      'headers',
-      { headers: { Authorization: 'Bearer x' } },
-      /^mockRequest: no option "headers"; there are method, url, fields/,
-    ],
+    ['headers', { headers: { Authorization: 'Bearer x' } }, known],
     ['header', { method: 'POST', header: [['Authorization', 'Bearer x']] }, /no option "header"/],
     ['path', { path: '/x' }, /no option "path"/],
     ['Method', { Method: 'POST' }, /no option "Method"/],
     ['ip', { ...withBearer('x'), ip: '::1' }, /no option "ip"/],
-    [
-      'fields that are an object',
-      { fields: { Authorization: 'Bearer x' } },
-      /fields \}\) must be an array of header lines/,
-    ],
-    ['a line that is a string', { fields: ['Authorization: Bearer x'] }, /must be an array of header lines/],
-    ['a line with one string', { fields: [['Authorization']] }, /must be an array of header lines/],
-    ['a line with three strings', { fields: [['Authorization', 'Bearer x', 'y']] }, /must be an array of header lines/],
-    ['a value that is undefined', { fields: [['Authorization', undefined]] }, /must be an array of header lines/],
+    ['fields that are an object', { fields: { Authorization: 'Bearer x' } }, lines],
+    ['a line that is a string', { fields: ['Authorization: Bearer x'] }, lines],
+    ['a line with one string', { fields: [['Authorization']] }, lines],
+    ['a line with three strings', { fields: [['Authorization', 'Bearer x', 'y']] }, lines],
+    ['a value that is undefined', { fields: [['Authorization', undefined]] }, lines],
     ['a url that is not a string', { url: new URL('http://x/') }, /url \}\) must be a string/],
     ['a string', 'GET /', /takes an object of options, not a string/],
     ['null', null, /takes an object/],

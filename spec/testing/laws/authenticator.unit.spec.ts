@@ -96,10 +96,7 @@ describe('the law "refuses others" finds', () => {
 
   it.each([
     ['the first of two values', (keys: ReadonlyArray<string>) => keys[0] !== keys[1] && keys[0] === 'Partner-Key'],
-    [
-      'the last of two values',
-      (keys: ReadonlyArray<string>) => keys[0] !== keys.at(-1) && keys.at(-1) === 'Partner-Key',
-    ],
+    ['the last of two values', (keys: ReadonlyArray<string>) => keys[0] !== keys[1] && keys[1] === 'Partner-Key'],
     ['two equal values', (keys: ReadonlyArray<string>) => keys[1] === keys[0] && keys[0] === 'Partner-Key'],
   ])('A-22 an authenticator that accepts %s of one field, and guesses which one counts', async (_which, takes) => {
     const careless = (request: Request) => {
@@ -120,13 +117,7 @@ describe('the law "refuses others" finds', () => {
     ['an array', people, '1'],
     ['an array whose first field is empty', ['', 'anna'], '1'],
     ['a function', Object.assign((a: unknown) => a, { k1: 'anna' }), 'k1'],
-    [
-      'a class',
-      class Table {
-        static readonly k1 = 'anna'
-      },
-      'k1',
-    ],
+    ['a class', class Table { static readonly k1 = 'anna' }, 'k1'], // prettier-ignore
     ['URLSearchParams', Object.assign(new URLSearchParams('a=b'), { k1: 'anna' }), 'k1'],
     ['a Map that is indexed', Object.assign(new Map([['k2', 'anna']]), { k1: 'anna' }), 'k1'],
     ['a Buffer', Object.assign(Buffer.from('anna'), { k1: 'anna' }), 'k1'],
@@ -140,16 +131,6 @@ describe('the law "refuses others" finds', () => {
       { valid: [key] },
     )
     expect(breaches.find(({ law }) => /^refuses wrong/.test(law))?.fix).toContain('Map')
-  })
-
-  it('no table that is a Map', async () => {
-    const table = new Map([['k1-of-anna', 'anna']])
-    expect(
-      await breachesOf(
-        bearer((token) => table.get(token)),
-        { valid: ['k1-of-anna'] },
-      ),
-    ).toStrictEqual([])
   })
 
   it('no valid credential that a random one happens to be', async () => {
@@ -172,16 +153,6 @@ describe('the law "refuses others" finds', () => {
 })
 
 describe('the law "deterministic" finds', () => {
-  it('a hook that counts, and one that passes once', async () => {
-    let calls = 0
-    const violations = await breachesOf(
-      bearer((token) => isRight(token) && { calls: ++calls }),
-      { valid },
-    )
-    expect(violations.map(({ law }) => law)).toStrictEqual([expect.stringMatching(/^is deterministic/)])
-    expect(violations[0]?.counterexample).toMatch(/first: .*\nthen: /)
-  })
-
   it('A-38 a principal that one request leaves for another', async () => {
     let current: unknown
     const shared = bearer(async (token) => {
