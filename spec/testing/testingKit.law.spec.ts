@@ -1,6 +1,7 @@
 /** The testing kit itself: what it makes keeps the laws that it checks, and nothing right is reported. */
+import Router, { type RouterInstance } from '@koa/router'
 import { either as E } from 'fp-ts'
-import fc from 'fast-check'
+import fc, { type Arbitrary } from 'fast-check'
 import Koa from 'koa'
 import { apiKeys, basicCredentials, bearerTokens } from '../support/models/arbitrary/credentials.js'
 import { authenticators } from '../support/models/arbitrary/authenticators.js'
@@ -16,9 +17,9 @@ import {
   mergeRequests,
 } from 'koa-with-auth/testing'
 import { randomFailures, hostileTexts, secretTexts, requestSpecs } from '../../src/testing/laws/random.js'
-import { routers, type PlannedOperation } from '../support/models/arbitrary/routers.js'
 import { describe, expect, it } from 'vitest'
-import { AuthError } from 'koa-with-auth'
+import { AuthError, httpBearer, type Guard } from 'koa-with-auth'
+import { guardOf } from '../support/models/levels.js'
 import { informedAttacks } from '../../src/testing/attacks.js'
 import { locationsIn, putCredentials, valuesAt, withoutCredential } from '../../src/testing/CredentialLocation.js'
 
@@ -93,25 +94,55 @@ describe('arbitraries of authenticators', () => {
   })
 })
 
-describe('arbitraries of routers', () => {
-  it('expectGuarded finds them guarded, and finds every public operation that is not listed', async () => {
-    const seen = { open: 0, guarded: 0 }
-    await fc.assert(
-      fc.asyncProperty(routers(), async ({ router, operations }) => {
-        const app = new Koa().use(router.routes())
-        const nameOf = ({ method, path }: PlannedOperation) => `${method} ${path}`
-        const open = operations.filter(({ token }) => token === undefined).map(nameOf)
-        const checked = await expectGuarded(app, router, { public: open })
-        expect(checked.map(({ operation }) => operation).sort()).toStrictEqual(operations.map(nameOf).sort())
-        seen.open += open.length
-        seen.guarded += operations.length - open.length
-        if (open.length === 0) return
-        await expect(expectGuarded(app, router, { public: open.slice(1) })).rejects.toThrow(
-          `${open[0]}: public, but not listed`,
-        )
-      }),
-      { numRuns: 12 },
-    )
-    expect(Math.min(seen.open, seen.guarded)).toBeGreaterThan(5)
+// The decision of a level: none, public, or a token
+const decision = fc.constantFrom(undefined, guardOf(null), guardOf(httpBearer({ authenticate: () => false })))
+type Decision = Guard<unknown>
+interface Plan {
+  readonly level: Decision | undefined
+  readonly operations: ReadonlyArray<Decision | undefined>
+  readonly inner: ReadonlyArray<Plan>
+}
+const plan = (depth: number): Arbitrary<Plan> =>
+  fc.record({
+    level: decision,
+    operations: fc.array(decision, { minLength: 1, maxLength: 3 }),
+    inner: depth === 0 ? fc.constant([]) : fc.array(plan(depth - 1), { maxLength: 2 }),
   })
+
+/** The routers of a plan, and each operation with the decision that counts: the innermost. */
+const built = ({ level, operations, inner }: Plan, prefix: string, above?: Decision) => {
+  const effective = level ?? above
+  const router: RouterInstance = level?.(new Router({ prefix })) ?? new Router({ prefix })
+  const found = operations.map((own, at): readonly [path: string, decision: Decision | undefined] => {
+    router.get(`/o${at}`, ...(own === undefined ? [] : [own as never]), () => {})
+    return [`${prefix}/o${at}`, own ?? effective]
+  })
+  for (const [at, one] of inner.entries()) {
+    const below = built(one, `/c${at}`, effective)
+    router.use(below.router.routes())
+    found.push(...below.found.map(([path, decided]) => [prefix + path, decided] as const))
+  }
+  return { router, found }
+}
+
+it('expectGuarded finds operations guarded, and finds every public operation that is not listed', async () => {
+  const seen = { open: 0, guarded: 0 }
+  await fc.assert(
+    fc.asyncProperty(plan(2), async (given) => {
+      const { router, found } = built(given, '/api')
+      const app = new Koa().use(router.routes())
+      const namesOf = (some: typeof found) => some.map(([path]) => `GET ${path}`)
+      const open = namesOf(found.filter(([, decided]) => decided?.requirement._tag !== 'Require'))
+      const checked = await expectGuarded(app, router, { public: open })
+      expect(checked.map(({ operation }) => operation).sort()).toStrictEqual(namesOf(found).sort())
+      seen.open += open.length
+      seen.guarded += found.length - open.length
+      if (open.length === 0) return
+      await expect(expectGuarded(app, router, { public: open.slice(1) })).rejects.toThrow(
+        `${open[0]}: public, but not listed`,
+      )
+    }),
+    { numRuns: 12 },
+  )
+  expect(Math.min(seen.open, seen.guarded)).toBeGreaterThan(5)
 })

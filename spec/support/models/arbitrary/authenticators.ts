@@ -29,39 +29,36 @@ export interface AuthenticatorSample {
 
 type Hook = (sent: string) => unknown
 
-// The hook of the secret, sync or async
-const hookOf = (secret: string, late: boolean): Hook => {
-  const decide = (sent: string) => constantTimeEqual(sent, secret) && { knows: secret.slice(0, 4) }
-  return late ? (sent) => Promise.resolve().then(() => decide(sent)) : decide
-}
-
-const kinds: ReadonlyArray<(secret: string, hook: Hook) => AuthenticatorSample> = [
-  (secret, hook) => ({
-    authenticator: httpBearer({ authenticate: (_request, token) => hook(token) }),
-    valid: [withBearer(secret)],
-  }),
-  (secret, hook) => ({
-    authenticator: httpBasicAuth({
-      authenticate: (_request, user, password) => constantTimeEqual(user, 'anna') && hook(password),
-    }),
-    valid: [withBasic('anna', secret)],
-  }),
-  (secret, hook) => ({
-    authenticator: apiKeyHeader({ paramName: 'X-API-Key', authenticate: (_request, key) => hook(key) }),
-    valid: [withHeader('X-API-Key', secret)],
-  }),
-  (secret, hook) => ({
-    authenticator: apiKeyQuery({ paramName: 'api_key', authenticate: (_request, key) => hook(key) }),
-    valid: [withQuery('api_key', secret)],
-  }),
-  (secret, hook) => ({
-    authenticator: apiKeyCookie({ paramName: 'sid', authenticate: (_request, key) => hook(key) }),
-    valid: [withCookie('sid', secret)],
-  }),
+const kinds: ReadonlyArray<
+  readonly [make: (hook: Hook) => Authenticator<unknown>, sent: (secret: string) => RequestSpec]
+> = [
+  [(hook) => httpBearer({ authenticate: (_request, token) => hook(token) }), withBearer],
+  [
+    (hook) => httpBasicAuth({ authenticate: (_request, user, password) => user === 'anna' && hook(password) }),
+    (secret) => withBasic('anna', secret),
+  ],
+  [
+    (hook) => apiKeyHeader({ paramName: 'X-API-Key', authenticate: (_request, key) => hook(key) }),
+    (secret) => withHeader('X-API-Key', secret),
+  ],
+  [
+    (hook) => apiKeyQuery({ paramName: 'api_key', authenticate: (_request, key) => hook(key) }),
+    (secret) => withQuery('api_key', secret),
+  ],
+  [
+    (hook) => apiKeyCookie({ paramName: 'sid', authenticate: (_request, key) => hook(key) }),
+    (secret) => withCookie('sid', secret),
+  ],
 ]
 
+// The hook of the secret is sync or async
 const kind = (at: number): Arbitrary<AuthenticatorSample> =>
-  fc.tuple(secretTexts(), fc.boolean()).map(([secret, late]) => kinds[at]!(secret, hookOf(secret, late)))
+  fc.tuple(secretTexts(), fc.boolean()).map(([secret, late]) => {
+    const decide = (sent: string) => constantTimeEqual(sent, secret) && { knows: secret.slice(0, 4) }
+    const [make, sent] = kinds[at]!
+    const authenticator = make(late ? (given) => Promise.resolve().then(() => decide(given)) : decide)
+    return { authenticator, valid: [sent(secret)] }
+  })
 
 // Bearer and Basic share a field, so one request can carry only one of them
 const distinctKinds = (maxLength: number): Arbitrary<ReadonlyArray<AuthenticatorSample>> =>
