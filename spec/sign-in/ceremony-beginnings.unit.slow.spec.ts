@@ -1,13 +1,12 @@
 /** C-01: beginnings keep nothing, neither in a store nor in the process. */
 import { expect, it } from 'vitest'
-import { ceremonies } from '../../src/sign-in/ceremony.js'
 import { world } from '../support/models/ceremonyModel.js'
 import { heapKept } from '../support/runs/heap.js'
 
 const MEGABYTE = 2 ** 20
 
 it('C-01 100,000 beginnings call no store, and leave the memory as it was', async () => {
-  const w = world(ceremonies)
+  const w = world()
   const samples: number[] = []
   for (let at = 1; at <= 100_000; at += 1) {
     await w.begin(at % 3, `browser ${at}`)
