@@ -95,20 +95,4 @@ describe('live messages', () => {
     await expect.poll(opened).toBe(0)
     expect((await listening(port, { Cookie: anna.header() })).status).toBe(401)
   })
-
-  it.each([
-    { what: 'without a cookie', headers: {}, status: 401 },
-    { what: 'from another site', headers: { Origin: 'https://evil.example' }, status: 403 },
-  ])('are refused $what: $status', async ({ headers, status }) => {
-    const { port, opened, signedIn } = await serving()
-    const cookie = status === 403 ? { Cookie: (await signedIn('anna')).header() } : {}
-    expect(await connecting(port, { ...cookie, ...headers }).ended).toBe(`refused ${status}`)
-    expect(opened()).toBe(0)
-  })
-
-  it('have no other path', async () => {
-    const { port } = await serving()
-    const socket = new WebSocket(`ws://127.0.0.1:${port}/other`)
-    await expect(once(socket, 'open')).rejects.toThrow()
-  })
 })

