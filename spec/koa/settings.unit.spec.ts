@@ -6,7 +6,7 @@ import { expect, it, describe } from 'vitest'
 import { checkOptions } from '../../src/core/options.js'
 import { defaults, type Settings } from '../../src/core/Settings.js'
 import { settingsOf } from '../../src/core/Exchange.js'
-import { settings, settingsFrom, answerException, serverError } from '../../src/koa/settings.js'
+import { answerable, answerException, serverError, settings, settingsFrom } from '../../src/koa/settings.js'
 import { expectCrashed, running } from '../support/models/behavior.js'
 
 // How settings are added to those of an outer level.
@@ -118,6 +118,45 @@ describe('an exception handler', () => {
     const exception = new Raised()
     // Safe: without a handler, nothing of the context is read
     await expect(answerException({} as never, exception, defaults)).rejects.toBe(exception)
+  })
+})
+
+describe('A-30 an exception of an operation is rethrown as it is, if Koa can answer it', () => {
+  const trap = (): never => {
+    throw new Error('x')
+  }
+
+  it.each<[string, unknown]>([
+    ['a plain error', new Error('x')],
+    ['a client error, exposed', Object.assign(new Error('x'), { status: 409, expose: true })],
+    ['with headers', Object.assign(new Error('x'), { status: 405, headers: { Allow: 'POST' } })],
+    ['a string', 'text'],
+    ['an object', { code: 7 }],
+  ])('%s', (_, error) => {
+    expect(answerable(error, defaults)).toBe(error)
+  })
+
+  it('a frozen error that a registered handler answers', () => {
+    class Known extends Error {}
+    const error = Object.freeze(new Known('x'))
+    expect(answerable(error, settingsFrom({ onError: [onError(Known, () => ({ status: 409 }))] })(defaults))).toBe(
+      error,
+    )
+  })
+
+  it.each<[string, unknown]>([
+    ['null', null],
+    ['undefined', undefined],
+    ['a frozen error', Object.freeze(new Error('x'))],
+    ['a success', Object.assign(new Error('x'), { status: 204 })],
+    ['a redirect', Object.assign(new Error('x'), { statusCode: 302 })],
+    ['a header that Node refuses', Object.assign(new Error('x'), { headers: { 'x\n': 'y' } })],
+    ['a value of a header that Node refuses', Object.assign(new Error('x'), { headers: { x: 'y\n' } })],
+    ['a proxy', new Proxy(new Error('x'), { get: trap })],
+    ['a proxy without a type', new Proxy({}, { getPrototypeOf: trap })],
+    ['an object that cannot be written', { toJSON: trap }],
+  ])('%s: is wrapped', (_, error) => {
+    expect((answerable(error, defaults) as Error).message).toMatch(/^a value was thrown/)
   })
 })
 

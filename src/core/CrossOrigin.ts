@@ -8,6 +8,7 @@
 import { channel } from 'node:diagnostics_channel'
 import type { Request } from './Request.js'
 import { fieldIn, hostsOf } from './RequestFields.js'
+import { unawaited } from './Result.js'
 
 export interface CrossOriginPolicy {
   readonly csrf: boolean
@@ -136,6 +137,7 @@ class RuledOrigins extends Set<string> {
     if (before !== undefined) return before
     const answer: unknown = this.#rule(origin)
     if (typeof answer !== 'boolean') {
+      unawaited(answer)
       throw new TypeError('authSettings({ trustedOrigins }): the function must return true or false')
     }
     if (this.#answers.size >= MAX_RULED_ORIGINS) this.#answers.clear()

@@ -6,7 +6,7 @@
 import { digest } from '../crypto/secrets.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from '../core/Request.js'
-import { isThenable, type Decoded, type Evaluation, type Result } from '../core/Result.js'
+import { isThenable, unawaited, type Decoded, type Evaluation, type Result } from '../core/Result.js'
 import { ownOrGetter } from '../core/data.js'
 import * as is from '../core/checks.js'
 import { checkOptions } from '../core/options.js'
@@ -107,7 +107,7 @@ const accountIn = (credentials: unknown): Guess => {
 
 // A result that `keys` must not return is a TypeError
 const checkGuess = (guess: unknown): Guess => {
-  if (isThenable(guess)) throw new TypeError('throttled({ keys }) must be sync, but returned a promise')
+  if (isThenable(unawaited(guess))) throw new TypeError('throttled({ keys }) must be sync, but returned a promise')
   // Safe: anything else is refused
   return checkOptions('the result of throttled({ keys })', guess as Guess, {
     account: is.maybe(is.string),

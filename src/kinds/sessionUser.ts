@@ -11,6 +11,7 @@ import type { Context, Request } from '../core/Request.js'
 import type { AuthError } from '../core/AuthError.js'
 import type { Proof } from '../core/Proof.js'
 import { knownExchange } from '../core/Exchange.js'
+import { unawaited } from '../core/Result.js'
 import { ownOrGetter } from '../core/data.js'
 import type { End } from '../core/ends.js'
 import type { SessionDigest } from '../core/events.js'
@@ -86,6 +87,7 @@ const isFlagOrNone = (u: unknown): boolean => typeof u === 'boolean' || u === nu
 
 const checkAnswer = (where: string, answer: unknown): boolean => {
   if (answer === true || !answer) return answer === true
+  unawaited(answer)
   throw new TypeError(`${where} must return true or false; load what takes time in loadUser`)
 }
 

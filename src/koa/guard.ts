@@ -26,7 +26,7 @@ import { markGuard, type GuardProperties, type GuardSource, type ThenMiddleware 
 import { respondEarly, respondException, respondFailure, restore, take } from './respond.js'
 import { applyHeaders, guardHeadersOf, type GuardHeaders } from './responseHeaders.js'
 import { routerTooOld } from './router.js'
-import { answerException, markThrown, serverError } from './settings.js'
+import { answerable, answerException, markThrown, serverError } from './settings.js'
 import { decisionRecorder, recordPublic } from './watching.js'
 
 // Node's own limit, if the server sets none
@@ -310,7 +310,7 @@ const operationOf =
         )
       }
       markThrown(ctx)
-      throw error
+      throw answerable(error, exchange.settings)
     } finally {
       exchange.operations--
     }

@@ -1,4 +1,6 @@
 /** `authSettings`: middleware that gives all guards below it their settings. Everything has a default without it. */
+import { validateHeaderName, validateHeaderValue } from 'node:http'
+import { format } from 'node:util'
 import type { Context, Middleware, Next } from 'koa'
 import { is as isAuthError } from '../core/AuthError.js'
 import { trustedOrigins } from '../core/CrossOrigin.js'
@@ -64,6 +66,33 @@ export const serverError = (error: unknown): Error => {
     // a getter throws; Koa would read it, too
   }
   return new Error(`a value was thrown that is not a server error: ${describeThrown(error)}`, { cause: error })
+}
+
+/**
+ * An exception of an operation as Koa can answer it. For `null`, Koa answers nothing; for an error that it cannot read or write, or whose
+ * headers Node refuses, it ends the process; a status of a success would look like one. These are wrapped. Any other is returned as it is,
+ * and so is one that a registered handler answers.
+ */
+export const answerable = (error: unknown, { exceptionHandlers }: Settings): unknown => {
+  try {
+    if (handlerOf(exceptionHandlers, error) !== undefined || isAnswerable(error)) return error
+  } catch {
+    // a property throws when it is read
+  }
+  return serverError(error)
+}
+
+const isAnswerable = (error: unknown): boolean => {
+  // Koa writes what is no Error into one
+  if (!(error instanceof Error)) return error !== null && error !== undefined && format('%j', error) !== ''
+  const { status, statusCode, headers, stack, message }: ErrorProperties = error
+  const answered = status || statusCode
+  for (const [name, value] of Object.entries(headers ?? {})) {
+    validateHeaderName(name)
+    validateHeaderValue(name, String(value))
+  }
+  const isSuccess = typeof answered === 'number' && answered < 400
+  return !isSuccess && hasWritableStatus(error) && typeof stack === 'string' && typeof message === 'string'
 }
 
 // Koa logs the stack of an error, but not its cause

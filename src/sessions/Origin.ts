@@ -1,6 +1,7 @@
 /** The public origin of an application: of one host, or of several. It is never put together from what a request sends. */
 import type { Request } from 'koa'
 import { checkHook, type Check } from '../core/options.js'
+import { unawaited } from '../core/Result.js'
 
 /** The public origin of an application; those of several hosts; or what chooses one for a request. */
 export type Origin = string | ReadonlyArray<string> | ((request: Request) => string | undefined)
@@ -21,7 +22,7 @@ export const originLike: Check = (where, value) => {
 export const originFor = (origin: Origin, request: Request): string | undefined => {
   if (typeof origin === 'string') return origin
   const hostOf = (one: string): boolean => new URL(one).host === request.host.toLowerCase()
-  const found: unknown = typeof origin === 'function' ? origin(request) : origin.find(hostOf)
+  const found: unknown = typeof origin === 'function' ? unawaited(origin(request)) : origin.find(hostOf)
   if (found === undefined || isPublicOrigin(found)) return found
   throw new TypeError(
     'sessions(app, { origin }) must return a public origin out of a list, such as "https://shop.example", or undefined',

@@ -8,7 +8,7 @@ import type { SetOption } from 'cookies'
 import type Koa from 'koa'
 import type { Context, Next } from 'koa'
 import koaSession from 'koa-session'
-import type { PrincipalFromAnswer } from '../core/Result.js'
+import { unawaited, type PrincipalFromAnswer } from '../core/Result.js'
 import { exchangeOf, settingsOf } from '../core/Exchange.js'
 import { notWrapped, stating, upgradeMark } from '../core/data.js'
 import { declareFactory } from '../core/options.js'
@@ -166,7 +166,7 @@ interface Owner extends SessionOwner {
 
 const identified = <R>({ identify }: SettledOptions<R>, user: unknown): string => {
   // Safe: `identify` takes what `loadUser` loads
-  const id = identify(user as never)
+  const id = unawaited(identify(user as never))
   if (typeof id === 'string' && id !== '') return id
   throw new TypeError(
     'logIn(ctx, user): the id of the user must be a string that is not empty; it is user.username, or what the option identify of sessions(...) returns, such as String(user.id)',

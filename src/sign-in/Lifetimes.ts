@@ -4,6 +4,7 @@
  */
 import * as is from '../core/checks.js'
 import { checkHook, type Check, type Checks } from '../core/options.js'
+import { unawaited } from '../core/Result.js'
 
 /** How long one session lasts, in milliseconds; left out: as long as others. */
 export interface Lifetimes {
@@ -58,13 +59,13 @@ export const signInChecks: Checks<SignInOptions<never>> = {
 export const lifetimesFor = <D>(where: string, options: LifetimeOptions<D>, done: D): Lifetimes => {
   const said = (name: 'idle' | 'absolute'): Lifetimes => {
     const given = options[name]
-    const value = typeof given === 'function' ? given(done) : given
+    const value = typeof given === 'function' ? unawaited(given(done)) : given
     if (value === undefined || value === false) return {}
     is.duration(`the result of ${where}({ ${name} })`, value)
     return { [name]: value }
   }
   const { persistent } = options
-  const chosen = typeof persistent === 'function' ? persistent(done) : persistent
+  const chosen = typeof persistent === 'function' ? unawaited(persistent(done)) : persistent
   if (chosen !== undefined) is.flag(`the result of ${where}({ persistent })`, chosen)
   return { ...said('idle'), ...said('absolute'), ...(chosen !== undefined && { persistent: chosen }) }
 }

@@ -8,7 +8,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Middleware } from 'koa'
 import { report } from '../../core/events.js'
 import { absent, unfinished } from '../../core/AuthError.js'
-import type { Result } from '../../core/Result.js'
+import { unawaited, type Result } from '../../core/Result.js'
 import type { ProofGiven } from '../../core/Proof.js'
 import { ownField } from '../../core/data.js'
 import { declareFactory } from '../../core/options.js'
@@ -158,7 +158,7 @@ const signalsFor = async (setting: ResolvedOptions, given: WithRequest): Promise
 // A name that is no string would be one of the browser's: `[object Object]`
 const nameFrom = ({ nameOf }: ResolvedOptions, principal: unknown): string => {
   // Safe: the principal of the operation, and the type of `nameOf` names it
-  const name = nameOf(principal as never)
+  const name = unawaited(nameOf(principal as never))
   if (typeof name === 'string' && name !== '') return name
   throw new TypeError('passkeys({ nameOf }) must return a string that is not empty, such as the e-mail address')
 }

@@ -1,0 +1,69 @@
+/** what a hook throws or returns by mistake is a 500, also where Koa alone would answer nothing, or the process would end. */
+import { setTimeout as pause } from 'node:timers/promises'
+import Router from '@koa/router'
+import { authSettings, httpBasicAuth, httpBearer, rateLimit, throttled, withAuth } from 'koa-with-auth'
+import { passwordSignIn } from 'koa-with-auth/sign-in'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { describe, expect, it } from 'vitest'
+import { unhandledRejections } from '../support/runs/unhandled.js'
+import { sessionsApp } from '../support/sites/sessionsApp.js'
+
+const body = JSON.stringify({ username: 'anna', password: 'p' })
+const sent = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body }
+
+describe('A-30', () => {
+  const unhandled = unhandledRejections()
+
+  it.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['null', null],
+    ['a frozen error', Object.freeze(new Error('x'))],
+    ['the error of a client that calls a success a failure', Object.assign(new Error('x'), { status: 204 })],
+    ['an error with a header that Node refuses', Object.assign(new Error('x'), { headers: { 'x\n': 'y' } })],
+    ['an error that cannot be read', Object.defineProperty(new Error('x'), 'status', { get: () => JSON.parse('') })],
+  ])('a hook of a sign-in that throws %s gets a 500', async (_what, thrown) => {
+    const { visitor } = await sessionsApp(undefined, {
+      below: (app) => {
+        const router = new Router()
+        router.post('/password', withAuth(null), passwordSignIn({ accountOf: () => Promise.reject(thrown) }))
+        app.use(router.routes())
+      },
+    })
+    expect(await visitor().ask('/password', sent)).toMatchObject({ status: 500, body: 'Internal Server Error' })
+    await pause(1)
+    expect(unhandled()).toEqual([])
+  })
+
+  it('a hook that may return no promise, and returns one that rejects, gets a 500', async () => {
+    const limiter = new RateLimiterMemory({ points: 9, duration: 9 })
+    // Safe: the types refuse a promise, and JavaScript does not
+    const promised = () => Promise.reject(new Error('no')) as never
+    const { visitor } = await sessionsApp(undefined, {
+      isSuperuser: promised,
+      below: (app) => {
+        const user = httpBearer({ authenticate: () => ({ name: 'anna' }) })
+        const router = new Router()
+        router.get('/by', withAuth(user, rateLimit({ limiter, by: promised })), () => {})
+        router.get('/points', withAuth(user, rateLimit({ limiter, by: () => 'x', points: promised })), () => {})
+        router.get('/limiter', withAuth(user, rateLimit({ limiter: promised, by: () => 'x' })), () => {})
+        const basic = httpBasicAuth({ authenticate: () => false })
+        router.get('/keys', withAuth(throttled({ limiter, keys: promised })(basic)), () => {})
+        app.use(authSettings({ trustedOrigins: promised }))
+        app.use(router.routes())
+      },
+    })
+    const anna = visitor()
+    await anna.post('/login')
+    const bearer = { headers: { Authorization: 'Bearer t' } }
+    const basic = { headers: { Authorization: 'Basic YTpi' } }
+    const answers = [
+      ...['/by', '/points', '/limiter'].map((path) => anna.ask(path, bearer)),
+      anna.ask('/keys', basic),
+      anna.ask('/super'),
+      anna.post('/me', { Origin: 'https://other.example' }),
+    ]
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([500, 500, 500, 500, 500, 500])
+    await pause(1)
+    expect(unhandled()).toEqual([])
+  })
+})
