@@ -73,6 +73,7 @@ const processOf = (s: fc.Scheduler, store: Store, provider: Provider, diesAt = I
     keys: () => keys,
     flights: new Map(),
     unwritten: new Set(),
+    dropped: () => undefined,
     store: steppedStore(store, step),
     refresh: ({ refresh }) => step('refresh', () => provider.refresh(refresh)),
     clock: {

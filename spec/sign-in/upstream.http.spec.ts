@@ -18,6 +18,7 @@ import { seconds } from '../support/servers/identityProvider.js'
 import { reserved } from '../support/servers/server.js'
 import { userAgent, type UserAgent } from '../support/servers/userAgent.js'
 import { json, wrongProvider } from '../support/servers/wrongProvider.js'
+import { aroundStore } from '../support/stores/aroundStore.js'
 
 const strongKey = 'k'.repeat(32)
 
@@ -500,6 +501,33 @@ describe('a grant that has ended', () => {
     expect(issuer.revoked.every((token) => token.length > 20)).toBe(true)
   })
 
+  it('is revoked with the tokens that came while its session ended', async () => {
+    let reached: (() => void) | undefined
+    let release = (): void => {}
+    const released = new Promise<void>((resolve) => (release = resolve))
+    const kept = memoryStore()
+    const store = aroundStore(
+      () => kept,
+      async (method, args, ask) => {
+        // the successor is about to be written
+        if (method === 'update' && args[3] !== undefined && /^koa-with-auth\/upstream\/\S+$/.test(String(args[0]))) {
+          reached?.()
+          await released
+        }
+        return ask()
+      },
+    )
+    const { site, issuer, anna } = await signedIn({ revoke: true, store })
+    atLater(400_000)
+    const arrived = new Promise<void>((resolve) => (reached = resolve))
+    const asked = site.get(anna, '/token')
+    await arrived
+    expect((await site.get(anna, '/sign-out')).status).toBe(200)
+    release()
+    expect((await asked).status).toBe(401)
+    await expect.poll(() => issuer.revoked.length).toBe(2)
+  })
+
   it('ends here at once, also if the provider cannot revoke', async () => {
     const { site, issuer, anna } = await signedIn({ revoke: true })
     await issuer.stop()
@@ -543,6 +571,17 @@ describe('fetch', () => {
     resource.refused.add('*')
     expect((await site.get(anna, '/call/orders')).status).toBe(401)
     expect([resource.asked.length, refreshes().length]).toEqual([2, 1])
+  })
+
+  it('repeats no write that was redirected, because it may be done', async () => {
+    const { site, resource, refreshes, anna } = await signedIn()
+    resource.redirects.set('/orders', '/orders/1')
+    resource.refused.add('*')
+    const answer = await site.get(anna, '/call/orders', { method: 'POST', body: 'one' })
+    expect([answer.status, resource.asked.map(({ url }) => url)]).toEqual([401, ['/orders', '/orders/1']])
+    expect(refreshes()).toEqual([])
+    expect((await site.get(anna, '/call/orders')).status).toBe(401)
+    expect(refreshes()).toHaveLength(1)
   })
 
   it('follows a redirect to another origin without the token', async () => {

@@ -7,8 +7,8 @@
  */
 import { channel } from 'node:diagnostics_channel'
 import type { Request } from './Request.js'
+import { unawaited } from './data.js'
 import { fieldIn, hostsOf } from './RequestFields.js'
-import { unawaited } from './Result.js'
 
 export interface CrossOriginPolicy {
   readonly csrf: boolean

@@ -93,12 +93,6 @@ export const isThenable = (value: unknown): value is PromiseLike<unknown> => {
 export const toPromise = (value: unknown): Promise<unknown> =>
   value instanceof Promise && value.then === Promise.prototype.then ? value : new Promise((resolve) => resolve(value))
 
-/** @internal A wrong answer, which is refused where no promise may be returned: if it is one that rejects, that ends no process. */
-export const unawaited = <A>(answer: A): A => {
-  if (isThenable(answer)) toPromise(answer).catch(() => undefined)
-  return answer
-}
-
 // A mark, so that two copies of the package recognize each other's exceptions
 const unavailableMark = Symbol.for('koa-with-auth/unavailable')
 

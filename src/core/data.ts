@@ -50,6 +50,12 @@ export const unlessThrown = <A>(read: () => A): A | undefined => {
   }
 }
 
+/** An answer that may be no promise: if it is one that rejects all the same, that ends no process. */
+export const unawaited = <A>(answer: A): A => {
+  if (typeof answer === 'object' && answer !== null) new Promise((resolve) => resolve(answer)).catch(() => undefined)
+  return answer
+}
+
 export const ownField = (record: object, name: string): unknown =>
   Object.hasOwn(record, name) ? Reflect.get(record, name) : undefined
 

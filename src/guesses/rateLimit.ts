@@ -9,8 +9,9 @@ import { decideOf, wrapping, type Authenticator, type Halves } from '../core/Aut
 import { noted, withChallenges, type Scoped } from '../core/Description.js'
 import { evidence, withEvidence, type Charged } from '../core/Evidence.js'
 import { exchangeOfResponse, type Finding, type Finds } from '../core/Exchange.js'
+import { unawaited } from '../core/data.js'
 import { functionName } from '../core/functionName.js'
-import { andThen, failureOf, unawaited } from '../core/Result.js'
+import { andThen, failureOf } from '../core/Result.js'
 import { checkDemanding } from '../core/authorize.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareCondition, declareFactory, type Checks } from '../core/options.js'
@@ -108,10 +109,13 @@ const charge = async (self: Charging, caller: unknown, request: Request): Promis
   try {
     // Safe: the authenticator puts on the right what these take
     const principal = caller as never
-    const counter: unknown = typeof limiter === 'function' ? unawaited(limiter(principal, request)) : limiter
+    const counter: unknown = typeof limiter === 'function' ? limiter(principal, request) : limiter
     const key: unknown = unawaited(by(principal, request))
     const price: unknown = typeof points === 'function' ? unawaited(points(principal, request)) : points
-    if (!isPointLimiter(counter)) throw new TypeError('rateLimit({ limiter }): the function must return a limiter')
+    if (!isPointLimiter(counter)) {
+      unawaited(counter)
+      throw new TypeError('rateLimit({ limiter }): the function must return a limiter')
+    }
     if (typeof key !== 'string' || key === '') {
       throw new TypeError('rateLimit({ by }): the function must return a string that is not empty')
     }

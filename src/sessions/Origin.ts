@@ -1,7 +1,7 @@
 /** The public origin of an application: of one host, or of several. It is never put together from what a request sends. */
 import type { Request } from 'koa'
+import { unawaited } from '../core/data.js'
 import { checkHook, type Check } from '../core/options.js'
-import { unawaited } from '../core/Result.js'
 
 /** The public origin of an application; those of several hosts; or what chooses one for a request. */
 export type Origin = string | ReadonlyArray<string> | ((request: Request) => string | undefined)

@@ -3,8 +3,8 @@
  * What the first of two factors said travels to the second one.
  */
 import * as is from '../core/checks.js'
+import { unawaited } from '../core/data.js'
 import { checkHook, type Check, type Checks } from '../core/options.js'
-import { unawaited } from '../core/Result.js'
 
 /** How long one session lasts, in milliseconds; left out: as long as others. */
 export interface Lifetimes {

@@ -38,6 +38,8 @@ export interface Grants {
   readonly keys: () => unknown
   /** Asks the provider for the successors of tokens. Throws `GrantEnded` for `invalid_grant`; any other exception is an outage. */
   readonly refresh: (tokens: Tokens, place: GrantPlace) => Promise<Tokens>
+  /** Gets tokens of a grant that ended while they came, which nobody keeps. */
+  readonly dropped: (tokens: Tokens) => void
   readonly clock: typeof systemClock
   /** The refreshes of this process that are under way, by key. */
   readonly flights: Map<string, Promise<Tokens>>
@@ -206,7 +208,10 @@ const succeeded = async (
   try {
     return await writeSuccessor(self, place, was, text, successor)
   } catch (error) {
-    if (error instanceof GrantEnded) throw error
+    if (error instanceof GrantEnded) {
+      self.dropped(successor)
+      throw error
+    }
     void writeSuccessorLater(self, place, was, text, successor)
     throw new UnavailableError('the store did not take the successor of a refresh token', { cause: error })
   }
@@ -227,13 +232,17 @@ const writeSuccessor = async (
 
 // The provider has rotated, so this process alone knows the only refresh token that works
 const writeSuccessorLater = async (...args: Parameters<typeof writeSuccessor>): Promise<void> => {
-  const [self, { key }] = args
+  const [self, { key }, , , successor] = args
   self.unwritten.add(key)
   for (let at = 1; at <= WRITES; at++) {
     await self.clock.pause(100 * at)
     const done = await writeSuccessor(...args).then(
       () => true,
-      (error: unknown) => error instanceof GrantEnded,
+      (error: unknown) => {
+        const hasEnded = error instanceof GrantEnded
+        if (hasEnded) self.dropped(successor)
+        return hasEnded
+      },
     )
     if (done) break
   }

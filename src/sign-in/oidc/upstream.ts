@@ -6,6 +6,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type Koa from 'koa'
 import type { Middleware } from 'koa'
 import * as is from '../../core/checks.js'
+import { isSafe } from '../../core/CrossOrigin.js'
 import { isInstance, type ErrorCode } from '../../core/data.js'
 import { report, recordDigest, type UpstreamEvent } from '../../core/events.js'
 import { checkHook, checkOptions, declareFactory, isScope, typeName, type Checks } from '../../core/options.js'
@@ -88,7 +89,7 @@ export interface Upstream {
   readonly token: (ctx: WithRequest) => Promise<string>
   /**
    * `fetch` with the token, of a path or URL of the resource. Another origin is a TypeError. After a 401 it refreshes, and sends once more
-   * if the body can be sent again. Rejects as `token` and `fetch` do.
+   * if the body can be sent again, but no write that was redirected, because it may be done. Rejects as `token` and `fetch` do.
    */
   readonly fetch: (ctx: WithRequest, address: string | URL, init?: RequestInit) => Promise<Response>
 }
@@ -144,11 +145,14 @@ const providerGrants = (
   client: TokenClient,
   per: 'session' | 'user',
 ): ProviderGrants => {
-  const grants = grantsByStore(client)
+  // nothing waits for it, and no failure counts: the tokens are gone from the store already
+  const dropped = (tokens: Tokens): void => {
+    if (self.revokes) revoke(client, tokens).catch(() => undefined)
+  }
+  const grants = grantsByStore(client, dropped)
   const ended = async (holder: GrantHolder, key: string): Promise<void> => {
     const tokens = await takeGrant(grants(holder), { key })
-    // nothing waits for it, and no failure counts: the tokens are gone from the store already
-    if (tokens !== undefined && self.revokes) revoke(client, tokens).catch(() => undefined)
+    if (tokens !== undefined) dropped(tokens)
   }
   const self: ProviderGrants = {
     kind: kind.name,
@@ -187,7 +191,7 @@ const keepFor = async (self: ProviderGrants, holder: GrantHolder, tokens: Tokens
   if (self.per === 'session') await holder.store.add(grantsOfUser(holder, self.kind), place.key, place.lifetime)
 }
 
-const grantsByStore = (client: TokenClient): ProviderGrants['grants'] => {
+const grantsByStore = (client: TokenClient, dropped: Grants['dropped']): ProviderGrants['grants'] => {
   const made = new WeakMap<object, Grants>()
   return ({ application, store, keys }) => {
     const known = made.get(store)
@@ -200,6 +204,7 @@ const grantsByStore = (client: TokenClient): ProviderGrants['grants'] => {
         notify(client, application, user, 'refreshed')
         return next
       },
+      dropped,
       clock: systemClock,
       flights: new Map(),
       unwritten: new Set(),
@@ -304,6 +309,12 @@ const addressAt = (resource: string, given: unknown): URL => {
 const canBeSentAgain = ({ body }: RequestInit): boolean =>
   typeof body !== 'object' || body === null || !(Symbol.asyncIterator in body)
 
+// Whether the resource refused the token. After a redirect, a write may have been done: a 303 says so
+const isTokenRefused = (response: Response, { origin }: URL, { method = 'GET' }: RequestInit): boolean =>
+  response.status === 401 &&
+  (response.url === '' || new URL(response.url).origin === origin) &&
+  (!response.redirected || isSafe(method.toUpperCase()))
+
 // A redirect to another origin is followed without the token (Fetch §4.4)
 const fetchAt = async (self: Calls, ctx: WithRequest, address: unknown, init: RequestInit = {}): Promise<Response> => {
   const url = addressAt(self.resource, address)
@@ -318,8 +329,7 @@ const fetchAt = async (self: Calls, ctx: WithRequest, address: unknown, init: Re
   }
   const token = await askForToken(self, FETCH, ctx, goodTokens)
   const response = await send(token)
-  const isOfResource = response.url === '' || new URL(response.url).origin === url.origin
-  if (response.status !== 401 || !isOfResource) return response
+  if (!isTokenRefused(response, url, init)) return response
   const next = await askForToken(self, FETCH, ctx, (grants, place) => tokensAfter(grants, place, token))
   if (!canBeSentAgain(init)) return response
   // an unread body would keep its connection
