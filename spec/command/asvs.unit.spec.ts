@@ -1,5 +1,6 @@
 /** ASVS 5.0: the guide and its data, and what `audit --asvs` says of an application: never more than it has read. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import Router, { type RouterInstance } from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
 import Koa from 'koa'
@@ -43,9 +44,22 @@ const rows = rowsFor({}, 3)
 // The specs by the number of a requirement that holds by default or by an option
 const shown = [
   ...readFileSync(`${repository}examples/guides/asvs.md`, 'utf8').matchAll(
-    /^\| (\d\S+) .*\| by (?:default|an option) +\|([^|]*)\|(?: \[.*\]\(\.\.\/\.\.\/(.*)\))? *\|$/gm,
+    /^\| (\d\S+) .*\| by (?:default|an option) +\|([^|]*)\|([^|]*)\|$/gm,
   ),
-].map(([, id = '', where = '', spec = '']) => ({ id, where, spec }))
+].map(([, id = '', where = '', cell = '']) => ({
+  id,
+  where,
+  specs: [...cell.matchAll(/\(\.\.\/\.\.\/([^)]+\.spec\.ts)\)/g)].map(([, spec]) => `${repository}${spec}`),
+}))
+
+/** A spec, with the helpers that it imports. */
+const withHelpers = (spec: string): string => {
+  const text = readFileSync(spec, 'utf8')
+  const helpers = [...text.matchAll(/ from '(\.[^']*\/support\/[^']*)\.js'/g)].map(([, file]) =>
+    join(spec, '..', `${file}.ts`),
+  )
+  return [text, ...helpers.filter(existsSync).map((file) => readFileSync(file, 'utf8'))].join('\n')
+}
 
 describe('the guide ASVS 5.0', () => {
   it('has the 122 requirements of V6 to V10, and 32, 64 and 26 of the three levels, each once', () => {
@@ -70,15 +84,16 @@ describe('the guide ASVS 5.0', () => {
     expect(shown).toHaveLength((written[0] ?? 0) + (written[1] ?? 0))
   })
 
-  it.each(shown)('$id names a spec and parts that exist', ({ where, spec }) => {
-    expect(existsSync(repository + spec) && spec.endsWith('.spec.ts')).toBe(true)
+  it.each(shown)('$id names parts that exist, and specs that use each of them', ({ where, specs }) => {
+    const texts = specs.map(withHelpers).join('\n')
     for (const [, name = ''] of where.matchAll(/`(\w+)`/g)) {
       const isThere = new RegExp(
         `export const ${name}\\b|export function ${name}\\b|readonly ${name}\\??:|^  ${name},$`,
         'm',
       ).test(sources)
-      expect([name, isThere]).toEqual([name, true])
+      expect([name, isThere, new RegExp(`\\b${name}\\b`).test(texts)]).toEqual([name, true, true])
     }
+    expect(specs.length).toBeGreaterThan(0)
   })
 })
 
