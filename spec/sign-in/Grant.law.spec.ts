@@ -112,13 +112,20 @@ const run = async (s: fc.Scheduler, processes: ReadonlyArray<Process>, at: Reado
   return Promise.all(outcomes.map(async (one, index) => (ended[index] ? one : 'died')))
 }
 
-const started = async (store: Store) => {
-  const plain = processOf({ schedule: (p: Promise<unknown>) => p } as fc.Scheduler, store, new Provider())
-  await keepGrant(plain, place, EXPIRED)
+/** A process whose steps follow each other. */
+const plainly = (store: Store, provider = new Provider()) =>
+  processOf({ schedule: (p: Promise<unknown>) => p } as fc.Scheduler, store, provider)
+
+const started = (store: Store) => keepGrant(plainly(store), place, EXPIRED)
+
+/** A grant whose access token has expired, its provider, and a process. */
+const expired = async () => {
+  const [store, provider] = [memoryStore(), new Provider()]
+  await started(store)
+  return { store, provider, plain: plainly(store, provider) }
 }
 
-const later = (store: Store, provider: Provider) =>
-  outcomeOf(goodTokens(processOf({ schedule: (p: Promise<unknown>) => p } as fc.Scheduler, store, provider), place))
+const later = (store: Store, provider: Provider) => outcomeOf(goodTokens(plainly(store, provider), place))
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
 afterEach(() => void vi.useRealTimers())
@@ -205,9 +212,7 @@ describe('a rotated refresh token is never lost', () => {
     ['is refused', 0],
     ['is done, and not acknowledged', 1],
   ])('although its first write %s', async (_name, doneBefore) => {
-    const [store, provider] = [memoryStore(), new Provider()]
-    await started(store)
-    const plain = processOf({ schedule: (p: Promise<unknown>) => p } as fc.Scheduler, store, provider)
+    const { store, provider, plain } = await expired()
     let failures = 0
     const update: Store['update'] = async (...args) => {
       if (args[0] === place.key && failures++ === 0) {
@@ -229,9 +234,7 @@ describe('a rotated refresh token is never lost', () => {
   })
 
   it('the grant of another sign-in is not replaced by a refresh that was under way', async () => {
-    const [store, provider] = [memoryStore(), new Provider()]
-    await started(store)
-    const plain = processOf({ schedule: (p: Promise<unknown>) => p } as fc.Scheduler, store, provider)
+    const { store, provider, plain } = await expired()
     const refresh: Grants['refresh'] = async (tokens) => {
       const answer = await plain.refresh(tokens, place)
       await keepGrant(plain, place, { access: 'new', until: Date.now() + 3_600_000, refresh: 'n0' })
@@ -242,9 +245,7 @@ describe('a rotated refresh token is never lost', () => {
   })
 
   it('the grant of another sign-in is not ended by a refresh of the one before that the provider refuses', async () => {
-    const [store, provider] = [memoryStore(), new Provider()]
-    await started(store)
-    const plain = processOf({ schedule: (p: Promise<unknown>) => p } as fc.Scheduler, store, provider)
+    const { store, provider, plain } = await expired()
     const refresh: Grants['refresh'] = async () => {
       await keepGrant(plain, place, { access: 'new', until: Date.now() + 3_600_000, refresh: 'n0' })
       // the sign-in has ended what was granted before
@@ -259,7 +260,7 @@ describe('a rotated refresh token is never lost', () => {
 describe('what is kept', () => {
   it('is sealed, for its own key, by the keys of the application', async () => {
     const store = memoryStore()
-    const plain = processOf({ schedule: (p: Promise<unknown>) => p } as fc.Scheduler, store, new Provider())
+    const plain = plainly(store)
     const [access, refresh] = ['access-token-of-the-user', 'refresh-token-of-the-user']
     await keepGrant(plain, place, { access, until: Date.now() + 3_600_000, refresh })
     const [sealed] = await store.get([place.key])
@@ -277,7 +278,7 @@ describe('what is kept', () => {
   it('is nothing where the store refuses it', async () => {
     const refuse = () => Promise.resolve(false)
     const store = { ...memoryStore(), insert: refuse, update: refuse }
-    const plain = processOf({ schedule: (p: Promise<unknown>) => p } as fc.Scheduler, store, new Provider())
+    const plain = plainly(store)
     await expect(keepGrant(plain, place, { access: 'a' })).rejects.toBeInstanceOf(UnavailableError)
   })
 
@@ -290,7 +291,7 @@ describe('what is kept', () => {
   it('without a refresh token the end of the access token ends the grant', async () => {
     const store = memoryStore()
     const provider = new Provider()
-    const plain = processOf({ schedule: (p: Promise<unknown>) => p } as fc.Scheduler, store, provider)
+    const plain = plainly(store, provider)
     await keepGrant(plain, place, { access: 'a', until: Date.now() + 9000 })
     expect(await outcomeOf(goodTokens(plain, place))).toBe('ended')
     vi.setSystemTime(Date.now() + 1)

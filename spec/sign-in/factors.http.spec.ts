@@ -110,15 +110,9 @@ describeEveryOther((store) => {
     })
 
     it('T3 the step before and after are good, others not, and never backwards', async () => {
-      for (const [offset, isGood] of [
-        [-2, false],
-        [-1, true],
-        [0, true],
-        [1, true],
-        [2, false],
-      ] as const) {
+      for (const offset of [-2, -1, 0, 1, 2]) {
         const { app, secret } = clocked(store())
-        expect([offset, await app.verify('anna', codeOf(secret, offset))]).toEqual([offset, isGood])
+        expect([offset, await app.verify('anna', codeOf(secret, offset))]).toEqual([offset, Math.abs(offset) <= 1])
       }
       const { app, secret } = clocked(store())
       expect(await app.verify('anna', codeOf(secret, 0))).toBe(true)
@@ -130,17 +124,8 @@ describeEveryOther((store) => {
     it('T4 other lengths, letters and numbers are refused', async () => {
       const { app, secret } = clocked(store())
       const code = codeOf(secret)
-      for (const one of [
-        `${code}0`,
-        code.slice(1),
-        Number(code),
-        [code],
-        null,
-        undefined,
-        `${code}a`,
-        '',
-        '½'.repeat(6),
-      ]) {
+      const strings = [`${code}0`, code.slice(1), `${code}a`, '', '½'.repeat(6)]
+      for (const one of [...strings, Number(code), [code], null, undefined]) {
         expect(await app.verify('anna', one)).toBe(false)
       }
     })

@@ -9,6 +9,8 @@ import {
   begin,
   askSecondFactor,
   type CodeFactor,
+  type FinishHook,
+  type ProofGiven,
   type FinishOptions,
 } from 'koa-with-auth/sign-in'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
@@ -45,26 +47,16 @@ const start = async (
       const router = new Router()
       const of = (address: string): User => ({ username: address.split('@')[0] ?? '', isActive: true })
       router.post('/mail', withAuth(null), begin(mail))
-      router.post(
-        '/mail/code',
-        withAuth(null),
-        finish(
-          mail,
-          async (ctx, { proof, returnTo }) => {
-            const user = of(proof.subject)
-            if (own !== undefined) await logIn(ctx, user, own)
-            if (user.username !== 'anna') return user
-            ctx.body = await askSecondFactor(ctx, code, { user, proof, returnTo })
-            return undefined
-          },
-          first,
-        ),
-      )
-      router.post(
-        '/code',
-        withAuth(null),
-        finish(code, (_ctx, { proof }) => ({ username: proof.subject, isActive: true }), second),
-      )
+      const ofMail: FinishHook<ProofGiven> = async (ctx, { proof, returnTo }) => {
+        const user = of(String(proof.subject))
+        if (own !== undefined) await logIn(ctx, user, own)
+        if (user.username !== 'anna') return user
+        ctx.body = await askSecondFactor(ctx, code, { user, proof, returnTo })
+        return undefined
+      }
+      router.post('/mail/code', withAuth(null), finish(mail, ofMail, first))
+      const ofCode: FinishHook<ProofGiven> = (_ctx, { proof }) => ({ username: proof.subject, isActive: true })
+      router.post('/code', withAuth(null), finish(code, ofCode, second))
       app.use(router.routes())
     },
   })

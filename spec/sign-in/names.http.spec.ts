@@ -1,7 +1,7 @@
 /** C-13: kinds have names of their own, so what one began, no other one finishes. */
 import Router from '@koa/router'
 import { withAuth } from 'koa-with-auth'
-import { memoryStore } from 'koa-with-auth/stores'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 import {
   begin,
   secondFactor,
@@ -11,6 +11,8 @@ import {
   askSecondFactor,
   emailVerification,
   type CodeFactor,
+  type FinishHook,
+  type ProofGiven,
   type SecondFactor,
   type Kind,
   type LinkMail,
@@ -28,6 +30,8 @@ const factor = (method: string, right: string): CodeFactor => ({
 })
 
 /** Staff and customers, each with codes of their own. */
+const hook: FinishHook<ProofGiven> = (_ctx, { proof }) => ({ username: proof.subject })
+
 const twoGroups = async (staff: SecondFactor, customers: SecondFactor) => {
   const errors: unknown[] = []
   const site = await sessionsApp(undefined, {
@@ -42,11 +46,7 @@ const twoGroups = async (staff: SecondFactor, customers: SecondFactor) => {
         router.post(`/${group}/password`, withAuth(null), async (ctx) => {
           ctx.body = await askSecondFactor(ctx, code, { user: { username: 'anna' }, proof: { method: 'password' } })
         })
-        router.post(
-          `/${group}/code`,
-          withAuth(null),
-          finish(code, (_ctx, { proof }) => ({ username: proof.subject })),
-        )
+        router.post(`/${group}/code`, withAuth(null), finish(code, hook))
       }
       app.use(router.routes())
     },
@@ -85,25 +85,35 @@ describe('C-13 a second factor', () => {
 })
 
 type AnyMail = SignInMail | LinkMail
+type Send = (mail: AnyMail) => unknown
+
+/** A site that begins each kind at its name, and finishes it at the link below. */
+const mailSite = (kinds: Readonly<Record<string, object>>, hook: () => unknown, store?: () => Store) =>
+  sessionsApp(store, {
+    origin: 'https://shop.example',
+    below: (app) => {
+      app.silent = true
+      const router = new Router()
+      for (const [name, made] of Object.entries(kinds)) {
+        // Safe: what a kind is asked does not matter here
+        const kind = made as Kind<never, unknown, unknown>
+        router.post(`/${name}`, withAuth(null), begin(kind))
+        router.post(`/${name}/link`, withAuth(null), finish(kind, hook))
+      }
+      app.use(router.routes())
+    },
+  })
+
+const arrived = async (mails: ReadonlyArray<unknown>, count: number) => {
+  while (mails.length < count) await new Promise((resolve) => setImmediate(resolve))
+}
 
 describe('C-13 two kinds of mails', () => {
-  const stamp = 'the same for all'
-  const accountOf = (address: string) => ({ id: address, stamp })
-  it.each([
-    [
-      'emailSignIn',
-      (path: string, send: (mail: AnyMail) => unknown, name?: string) => emailSignIn({ path, send, limiter, name }),
-    ],
-    [
-      'passwordReset',
-      (path: string, send: (mail: AnyMail) => unknown, name?: string) =>
-        passwordReset({ path, send, limiter, accountOf, name }),
-    ],
-    [
-      'emailVerification',
-      (path: string, send: (mail: AnyMail) => unknown, name?: string) =>
-        emailVerification({ path, send, limiter, accountOf, name }),
-    ],
+  const accountOf = (address: string) => ({ id: address, stamp: 'the same for all' })
+  it.each<[string, (path: string, send: Send, name?: string) => object]>([
+    ['emailSignIn', (path, send, name) => emailSignIn({ path, send, limiter, name })],
+    ['passwordReset', (path, send, name) => passwordReset({ path, send, limiter, accountOf, name })],
+    ['emailVerification', (path, send, name) => emailVerification({ path, send, limiter, accountOf, name })],
   ])('%s: a link of one is good for no other', async (_name, make) => {
     // in one process, two with one name are a TypeError; in several, each may have seen another one first
     for (const [names, status] of [
@@ -112,28 +122,17 @@ describe('C-13 two kinds of mails', () => {
     ] as const) {
       const mails: AnyMail[] = []
       let ran = 0
-      const site = await sessionsApp(undefined, {
-        origin: 'https://shop.example',
-        below: (app) => {
-          app.silent = true
-          const router = new Router()
-          for (const [at, group] of ['staff', 'customers'].entries()) {
-            const kind = make(`/${group}/link`, (mail) => mails.push(mail), names[at])
-            // Safe: what a kind is asked does not matter here
-            const any = kind as Kind<never, unknown, unknown>
-            router.post(`/${group}`, withAuth(null), begin(any))
-            router.post(
-              `/${group}/link`,
-              withAuth(null),
-              finish(any, () => ran++ >= 0 && { username: 'anna' }),
-            )
-          }
-          app.use(router.routes())
-        },
-      })
+      const kinds = ['staff', 'customers'].map((group, at) => [
+        group,
+        make(`/${group}/link`, (mail) => mails.push(mail), names[at]),
+      ])
+      const site = await mailSite(
+        Object.fromEntries(kinds) as Record<string, object>,
+        () => ran++ >= 0 && { username: 'anna' },
+      )
       const visitor = site.visitor()
       await sendJson(visitor, '/staff', { address: 'anna@shop.example' })
-      while (mails.length === 0) await new Promise((resolve) => setImmediate(resolve))
+      await arrived(mails, 1)
       const path = pathOf(mails[0]!.link)
       const other = await visitor.ask(path.replace('/staff/', '/customers/'), { method: 'POST' })
       expect([other.status, ran]).toEqual([status, 0])
@@ -146,34 +145,20 @@ describe('C-13 two kinds of mails', () => {
     const mails: SignInMail[] = []
     const resets: LinkMail[] = []
     const store = memoryStore()
-    const process = async (path: string) => {
-      const limited = { path, limiter }
-      const mail = emailSignIn({ ...limited, send: (one) => mails.push(one) })
-      const reset = passwordReset({ ...limited, accountOf, send: (one) => resets.push(one) })
-      return sessionsApp(() => store, {
-        origin: 'https://shop.example',
-        below: (app) => {
-          const router = new Router()
-          router.post('/mail', withAuth(null), begin(mail))
-          router.post(
-            '/mail/finish',
-            withAuth(null),
-            finish(mail, () => ({ username: 'anna' })),
-          )
-          router.post('/reset', withAuth(null), begin(reset))
-          router.post(
-            '/reset/finish',
-            withAuth(null),
-            finish(reset, () => true),
-          )
-          app.use(router.routes())
-        },
-      })
+    const process = (path: string) => {
+      const mail = emailSignIn({ path, limiter, send: (one) => mails.push(one) })
+      const reset = passwordReset({ path, limiter, accountOf, send: (one) => resets.push(one) })
+      return mailSite(
+        { mail, reset },
+        () => ({ username: 'anna' }),
+        () => store,
+      )
     }
     const [staff, customers] = [await process('/staff/link'), await process('/customers/link')]
     const visitor = staff.visitor()
     for (const path of ['/mail', '/reset']) await sendJson(visitor, path, { address: 'anna@shop.example' })
-    while (mails.length + resets.length < 2) await new Promise((resolve) => setImmediate(resolve))
+    await arrived(mails, 1)
+    await arrived(resets, 1)
     const membersOf = (link: string) => Object.fromEntries(new URL(link).searchParams)
     const cookies = { Cookie: visitor.header() }
     const elsewhere = customers.visitor()
@@ -182,10 +167,10 @@ describe('C-13 two kinds of mails', () => {
       { handle, key },
       { handle, code: mails[0]!.code },
     ]) {
-      expect((await sendJson(elsewhere, '/mail/finish', answer, cookies)).status).toBeGreaterThanOrEqual(400)
+      expect((await sendJson(elsewhere, '/mail/link', answer, cookies)).status).toBeGreaterThanOrEqual(400)
     }
-    expect((await sendJson(elsewhere, '/reset/finish', membersOf(resets[0]!.link), cookies)).status).toBe(400)
+    expect((await sendJson(elsewhere, '/reset/link', membersOf(resets[0]!.link), cookies)).status).toBe(400)
     // the cookies and the handle are good, as their own process shows
-    expect((await sendJson(visitor, '/mail/finish', { handle, key })).status).toBe(200)
+    expect((await sendJson(visitor, '/mail/link', { handle, key })).status).toBe(200)
   })
 })

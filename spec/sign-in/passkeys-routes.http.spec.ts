@@ -3,8 +3,8 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import { withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
-import { begin, finish, askSecondFactor } from 'koa-with-auth/sign-in'
-import { passkeys } from 'koa-with-auth/sign-in/passkeys'
+import { begin, finish, askSecondFactor, type FinishHook } from 'koa-with-auth/sign-in'
+import { passkeys, type PasskeyProof } from 'koa-with-auth/sign-in/passkeys'
 import { sqliteStore } from 'koa-with-auth/stores'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { optionsFrom, origin, person, register, use, type Person } from '../support/sites/passkeySite.js'
@@ -38,27 +38,17 @@ const started = async () => {
   router.post('/passkeys/options', withAuth(sessionAuth({ proof: { maxAge: 300_000 } })), begin(passkey.register))
   router.post('/passkeys', withAuth(sessionAuth()), finish(passkey.register))
   router.post('/sign-in/passkey/options', withAuth(null), begin(passkey))
-  router.post(
-    '/sign-in/passkey',
-    withAuth(null),
-    finish(passkey, (_ctx, { proof }) => users.get(proof.subject)),
-  )
+  const hook: FinishHook<PasskeyProof> = (_ctx, { proof }) => users.get(proof.subject)
+  router.post('/sign-in/passkey', withAuth(null), finish(passkey, hook))
   router.post('/prove/options', withAuth(sessionAuth()), begin(passkey, { intent: 'stepUp' }))
-  router.post(
-    '/prove',
-    withAuth(sessionAuth()),
-    finish(passkey, (_ctx, { proof }) => users.get(proof.subject)),
-  )
-  // a hook that takes the word of the library for whom it is about
+  router.post('/prove', withAuth(sessionAuth()), finish(passkey, hook))
   router.post('/first/:user', withAuth(null), async (ctx) => {
     const user = users.get(ctx.params['user'] ?? '')
     if (user !== undefined) ctx.body = await askSecondFactor(ctx, passkey, { user, proof: { method: 'password' } })
   })
-  router.post(
-    '/second',
-    withAuth(null),
-    finish(passkey, (_ctx, { subject }) => users.get(subject ?? '')),
-  )
+  // it takes the word of the library for whom it is about
+  const trusting: FinishHook<PasskeyProof> = (_ctx, { subject }) => users.get(subject ?? '')
+  router.post('/second', withAuth(null), finish(passkey, trusting))
   router.get('/vault', withAuth(sessionAuth({ proof: { methods: ['passkey'] } })), (ctx) => {
     ctx.body = 'gold'
   })

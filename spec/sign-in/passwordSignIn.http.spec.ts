@@ -10,6 +10,8 @@ import {
   finish,
   passwordSignIn,
   type CodeFactor,
+  type FinishHook,
+  type ProofGiven,
   type PasswordSignInOptions,
 } from 'koa-with-auth/sign-in'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
@@ -77,11 +79,8 @@ const start = async (options: Given = {}, { pages, texts, above, ...given }: Pag
       const router = new Router()
       router.get(PATH, withAuth(null), form)
       router.post(PATH, withAuth(null), form)
-      router.post(
-        '/code',
-        withAuth(null),
-        finish(code, (_ctx, { proof }) => ({ username: proof.subject, isActive: true })),
-      )
+      const hook: FinishHook<ProofGiven> = (_ctx, { proof }) => ({ username: proof.subject, isActive: true })
+      router.post('/code', withAuth(null), finish(code, hook))
       app.use(router.routes())
     },
   })

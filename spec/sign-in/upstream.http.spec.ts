@@ -9,7 +9,15 @@ import Koa from 'koa'
 import { sessionAuth, withAuth } from 'koa-with-auth'
 import { on } from 'koa-with-auth/events'
 import { sessions, type Sessions } from 'koa-with-auth/sessions'
-import { askSecondFactor, begin, finish, secondFactor, type FinishHook, type Proof } from 'koa-with-auth/sign-in'
+import {
+  askSecondFactor,
+  begin,
+  finish,
+  secondFactor,
+  type FinishHook,
+  type Proof,
+  type ProofGiven,
+} from 'koa-with-auth/sign-in'
 import { oidc, upstream, UpstreamGone, type UpstreamOptions } from 'koa-with-auth/sign-in/oidc'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { testIssuer, type TestIssuer } from 'koa-with-auth/testing'
@@ -109,11 +117,8 @@ const siteOf = async (issuer: Pick<TestIssuer, 'issuer' | 'subject'>, resource: 
     return undefined
   }
   router.get('/callback', withAuth(null), finish(provider, first, { as }))
-  router.post(
-    '/code',
-    withAuth(null),
-    finish(code, (_ctx, { subject }) => ({ username: String(subject), isActive: true }), { as }),
-  )
+  const second: FinishHook<ProofGiven> = (_ctx, { subject }) => ({ username: String(subject), isActive: true })
+  router.post('/code', withAuth(null), finish(code, second, { as }))
   router.get('/token', withAuth(sessionAuth()), async (ctx) => {
     ran++
     try {
@@ -374,40 +379,35 @@ describe('a grant that has ended', () => {
     expect(site.errors).toEqual([])
   })
 
-  it('is what the handler makes of it, if it catches the error', async () => {
+  it.each<[string, SiteOptions, number, unknown]>([
+    [
+      'the handler makes of it, if it catches the error',
+      { handle: (_error, ctx) => void (ctx.body = 'caught') },
+      0,
+      'caught',
+    ],
+    ['onGone makes of it, which is called once', {}, 1, 'gone 1'],
+  ])('is what %s', async (_who, options, expected, body) => {
     let calls = 0
-    const { site, issuer, anna } = await signedIn({
-      handle: (_error, ctx) => void (ctx.body = 'caught'),
-      onGone: (ctx) => void (ctx.body = `gone ${++calls}`),
-    })
+    const { site, issuer, anna } = await signedIn({ ...options, onGone: (ctx) => void (ctx.body = `gone ${++calls}`) })
     issuer.failWith = 'invalid_grant'
     atLater(400_000)
-    expect((await site.get(anna, '/token')).body).toBe('caught')
-    expect(calls).toBe(0)
+    expect([(await site.get(anna, '/token')).body, calls]).toEqual([body, expected])
   })
 
-  it('is what onGone makes of it, which is called once', async () => {
-    let calls = 0
+  it('begins again by onGone, and is a 401 although onGone throws the same', async () => {
+    let throws = false
     const { site, issuer, anna } = await signedIn({
       onGone: (ctx, next) => {
-        calls++
+        if (throws) throw new UpstreamGone('again')
         return begin(site.provider)(ctx, next)
       },
     })
     issuer.failWith = 'invalid_grant'
     atLater(400_000)
     const led = await site.get(anna, '/token')
-    expect([led.status, led.location?.startsWith(`${issuer.issuer}/authorize`), calls]).toEqual([303, true, 1])
-  })
-
-  it('although onGone throws the same', async () => {
-    const { site, issuer, anna } = await signedIn({
-      onGone: () => {
-        throw new UpstreamGone('again')
-      },
-    })
-    issuer.failWith = 'invalid_grant'
-    atLater(400_000)
+    expect([led.status, led.location?.startsWith(`${issuer.issuer}/authorize`)]).toEqual([303, true])
+    throws = true
     expect((await site.get(anna, '/token')).status).toBe(401)
   })
 

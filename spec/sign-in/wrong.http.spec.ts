@@ -175,11 +175,8 @@ describe('C-15 wrong codes of a second factor', () => {
           router.post('/password', withAuth(null), async (ctx) => {
             ctx.body = await askSecondFactor(ctx, kind, { user: { username: 'anna' }, proof: { method: 'password' } })
           })
-          router.post(
-            '/code',
-            withAuth(null),
-            finish(kind, () => ({ username: 'anna' })),
-          )
+          const hook = () => ({ username: 'anna' })
+          router.post('/code', withAuth(null), finish(kind, hook))
           router.post('/prove', withAuth(sessionAuth()), async (ctx) => {
             await kind.prove(ctx, ctx.request.auth.username, 'wrong')
           })
