@@ -18,32 +18,20 @@ import {
 } from 'koa-with-auth'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterSQLite } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { listen } from '../support/servers/server.js'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { ask as get, listen } from '../support/servers/server.js'
 import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
 
 const basicOf = (user: string, password: string) => ({
   Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
 })
 
-interface Site {
-  readonly ask: (headers?: Record<string, string>, path?: string) => Promise<Answer>
-  /** How often the hook and the operation ran. */
-  readonly ran: { hook: number; operation: number }
-}
-interface Answer {
-  readonly status: number
-  readonly headers: Headers
-  readonly text: string
-}
-
-/** One operation behind Basic while `use` runs. Its hook takes a moment. */
+/** One operation behind Basic, whose hook takes a moment. No store is as slow as the time limit, however busy the machine is. */
 const site = async <C>(
   options: ThrottledOptions<C>,
-  use: (site: Site) => Promise<void>,
   wrap = (a: Authenticator<unknown>): unknown => a,
-  prepare = (_app: Koa): unknown => undefined,
-): Promise<void> => {
+  timeout = 100_000,
+) => {
   const ran = { hook: 0, operation: 0 }
   const basic = httpBasicAuth({
     authenticate: async (_request, username, password) => {
@@ -57,25 +45,12 @@ const site = async <C>(
     ran.operation++
     ctx.body = 'in'
   })
-  const app = new Koa()
-  // no store is that slow, however busy the machine is
-  app.use(authSettings({ timeout: 100_000 }))
-  prepare(app)
-  app.use(router.routes())
-  const served = await listen(app)
-  const ask: Site['ask'] = async (headers = {}, path = '/x') => {
-    const response = await fetch(served.url + path, { headers })
-    return { status: response.status, headers: response.headers, text: await response.text() }
-  }
-  try {
-    await use({ ask, ran })
-    expect(served.errors).toStrictEqual([])
-  } finally {
-    await served.close()
-  }
+  const { url, errors } = await listen(new Koa().use(authSettings({ timeout })).use(router.routes()))
+  onTestFinished(() => expect(errors).toStrictEqual([]))
+  return { ask: (headers: Record<string, string> = {}) => get(`${url}/x`, { headers }), ran }
 }
 
-const statuses = (answers: ReadonlyArray<Answer>) => answers.map(({ status }) => status).sort()
+const statuses = (answers: ReadonlyArray<{ readonly status: number }>) => answers.map(({ status }) => status).sort()
 const times = <A>(count: number, of: (at: number) => A): A[] => Array.from({ length: count }, (_, at) => of(at))
 const memory = (points: number) => new RateLimiterMemory({ points, duration: 900 })
 const wrong = basicOf('anna', 'wrong')
@@ -84,21 +59,19 @@ const good = basicOf('anna', 'good')
 /** Tests that run on every store. */
 const holds = (limiterOf: (points: number) => Limiter): void => {
   it('T-01 ten wrong passwords in parallel, limit five: five reach the hook, and five are 429', async () => {
-    await site({ limiter: limiterOf(5) }, async ({ ask, ran }) => {
-      const answers = await Promise.all(times(10, () => ask(wrong)))
-      expect(statuses(answers)).toStrictEqual([...times(5, () => 401), ...times(5, () => 429)])
-      expect(ran).toStrictEqual({ hook: 5, operation: 0 })
-      expect((await ask(good)).status).toBe(429)
-    })
+    const { ask, ran } = await site({ limiter: limiterOf(5) })
+    const answers = await Promise.all(times(10, () => ask(wrong)))
+    expect(statuses(answers)).toStrictEqual([...times(5, () => 401), ...times(5, () => 429)])
+    expect(ran).toStrictEqual({ hook: 5, operation: 0 })
+    expect((await ask(good)).status).toBe(429)
   })
 
   it('twenty valid requests, one after the other and three at a time, use up no guess', async () => {
-    await site({ limiter: limiterOf(5) }, async ({ ask, ran }) => {
-      for (let at = 0; at < 10; at++) expect((await ask(good)).status).toBe(200)
-      for (let at = 0; at < 4; at++) expect(statuses(await Promise.all(times(3, () => ask(good))))).toContain(200)
-      expect((await ask(good)).status).toBe(200)
-      expect(ran.operation).toBeGreaterThanOrEqual(15)
-    })
+    const { ask, ran } = await site({ limiter: limiterOf(5) })
+    for (let at = 0; at < 10; at++) expect((await ask(good)).status).toBe(200)
+    for (let at = 0; at < 4; at++) expect(statuses(await Promise.all(times(3, () => ask(good))))).toContain(200)
+    expect((await ask(good)).status).toBe(200)
+    expect(ran.operation).toBeGreaterThanOrEqual(15)
   })
 
   it('T-05 a success resets no count, and a stranger at another address locks no user out', async () => {
@@ -107,14 +80,13 @@ const holds = (limiterOf: (points: number) => Limiter): void => {
       account: username,
       address: request.get('X-From'),
     })
-    await site({ limiter, keys }, async ({ ask }) => {
-      const stranger = { ...wrong, 'X-From': 'elsewhere' }
-      const answers = []
-      for (let at = 0; at < 30; at++) answers.push(await ask(stranger))
-      expect(statuses(answers)).toStrictEqual([...times(3, () => 401), ...times(27, () => 429)])
-      expect((await ask({ ...good, 'X-From': 'home' })).status).toBe(200)
-      expect((await ask({ ...good, 'X-From': 'elsewhere' })).status).toBe(429)
-    })
+    const { ask } = await site({ limiter, keys })
+    const stranger = { ...wrong, 'X-From': 'elsewhere' }
+    const answers = []
+    for (let at = 0; at < 30; at++) answers.push(await ask(stranger))
+    expect(statuses(answers)).toStrictEqual([...times(3, () => 401), ...times(27, () => 429)])
+    expect((await ask({ ...good, 'X-From': 'home' })).status).toBe(200)
+    expect((await ask({ ...good, 'X-From': 'elsewhere' })).status).toBe(429)
   })
 }
 
@@ -122,37 +94,31 @@ describe('in memory', () => {
   holds(memory)
 
   it('T-03 a 429 has Retry-After and problem details, no challenge, is not stored, and runs no operation', async () => {
-    await site({ limiter: memory(1) }, async ({ ask, ran }) => {
-      await ask(wrong)
-      const { status, headers, text } = await ask(wrong)
-      expect(status).toBe(429)
-      expect(JSON.parse(text)).toStrictEqual({
-        type: 'about:blank',
-        title: 'Too Many Requests',
-        status: 429,
-        detail: 'Too Many Requests',
-      })
-      expect(headers.get('content-type')).toBe('application/problem+json')
-      expect(Number(headers.get('retry-after'))).toBeGreaterThan(890)
-      expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(900)
-      expect(headers.get('www-authenticate')).toBeNull()
-      expect(headers.get('cache-control')).toMatch(/no-store/)
-      expect(ran).toStrictEqual({ hook: 1, operation: 0 })
+    const { ask, ran } = await site({ limiter: memory(1) })
+    await ask(wrong)
+    const { status, headers, text } = await ask(wrong)
+    expect(status).toBe(429)
+    expect(JSON.parse(text)).toStrictEqual({
+      type: 'about:blank',
+      title: 'Too Many Requests',
+      status: 429,
+      detail: 'Too Many Requests',
     })
+    expect(headers.get('content-type')).toBe('application/problem+json')
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(890)
+    expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(900)
+    expect(headers.get('www-authenticate')).toBeNull()
+    expect(headers.get('cache-control')).toMatch(/no-store/)
+    expect(ran).toStrictEqual({ hook: 1, operation: 0 })
   })
 
   it('T-03 a valid key of a later member does not avoid the 429', async () => {
     const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, value) => value === 'k1' && 'key' })
-    await site(
-      { limiter: memory(1) },
-      async ({ ask }) => {
-        expect((await ask({ 'X-Key': 'k1' })).status).toBe(200)
-        await ask(wrong)
-        expect((await ask({ ...wrong, 'X-Key': 'k1' })).status).toBe(429)
-        expect((await ask({ 'X-Key': 'k1' })).status).toBe(200)
-      },
-      (a) => [a, key],
-    )
+    const { ask } = await site({ limiter: memory(1) }, (a) => [a, key])
+    expect((await ask({ 'X-Key': 'k1' })).status).toBe(200)
+    await ask(wrong)
+    expect((await ask({ ...wrong, 'X-Key': 'k1' })).status).toBe(429)
+    expect((await ask({ 'X-Key': 'k1' })).status).toBe(200)
   })
 })
 
@@ -187,12 +153,11 @@ describe('in SQLite', () => {
     const locked = new Database(join(folder, 'guesses.db'))
     const limiter = limiterOf(1, locked)
     const other = new Database(join(folder, 'guesses.db'))
-    await site({ limiter }, async ({ ask, ran }) => {
-      other.exec('BEGIN EXCLUSIVE')
-      const { status, headers } = await ask(good)
-      expect({ status, ran }).toStrictEqual({ status: 503, ran: { hook: 0, operation: 0 } })
-      expect(headers.get('retry-after')).toMatch(/^\d+$/)
-    })
+    const { ask, ran } = await site({ limiter })
+    other.exec('BEGIN EXCLUSIVE')
+    const { status, headers } = await ask(good)
+    expect({ status, ran }).toStrictEqual({ status: 503, ran: { hook: 0, operation: 0 } })
+    expect(headers.get('retry-after')).toMatch(/^\d+$/)
     other.exec('COMMIT')
     other.close()
     locked.close()
@@ -232,13 +197,10 @@ describeWithRedis('in Redis', () => {
     const options = { keyPrefix, points: 5, duration: 900 }
     const one = new RateLimiterRedis({ ...options, storeClient: client, useRedisPackage: true })
     const two = new RateLimiterRedis({ ...options, storeClient: shared })
-    await site({ limiter: one }, async (first) => {
-      await site({ limiter: two }, async (second) => {
-        const answers = await Promise.all(times(20, (at) => (at % 2 === 0 ? first : second).ask(wrong)))
-        expect(statuses(answers)).toStrictEqual([...times(5, () => 401), ...times(15, () => 429)])
-        expect(first.ran.hook + second.ran.hook).toBe(5)
-      })
-    })
+    const [first, second] = [await site({ limiter: one }), await site({ limiter: two })]
+    const answers = await Promise.all(times(20, (at) => (at % 2 === 0 ? first : second).ask(wrong)))
+    expect(statuses(answers)).toStrictEqual([...times(5, () => 401), ...times(15, () => 429)])
+    expect(first.ran.hook + second.ran.hook).toBe(5)
     await client.close()
   })
 
@@ -246,39 +208,36 @@ describeWithRedis('in Redis', () => {
     'stopped: %s; after a restart it counts again',
     async (onStoreError) => {
       const limiter = limiterOf(2, await connect())
-      await site({ limiter, onStoreError }, async ({ ask, ran }) => {
-        expect((await ask(good)).status).toBe(200)
-        const before = ran.hook
-        await redis().stop()
-        try {
-          const answer = await ask(good)
-          expect(answer.status).toBe(onStoreError === 'unavailable' ? 503 : 200)
-          expect(ran.hook - before).toBe(onStoreError === 'unavailable' ? 0 : 1)
-          if (onStoreError === 'unavailable') expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
-        } finally {
-          await redis().start()
-        }
-        await expect.poll(async () => (await ask(good)).status).toBe(200)
-        // Requests that ran unthrottled meanwhile were not counted
-        await expect
-          .poll(async () => statuses(await Promise.all(times(5, () => ask(wrong)))))
-          .toStrictEqual([429, 429, 429, 429, 429])
-      })
+      const { ask, ran } = await site({ limiter, onStoreError })
+      expect((await ask(good)).status).toBe(200)
+      const before = ran.hook
+      await redis().stop()
+      try {
+        const answer = await ask(good)
+        expect(answer.status).toBe(onStoreError === 'unavailable' ? 503 : 200)
+        expect(ran.hook - before).toBe(onStoreError === 'unavailable' ? 0 : 1)
+        if (onStoreError === 'unavailable') expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
+      } finally {
+        await redis().start()
+      }
+      await expect.poll(async () => (await ask(good)).status).toBe(200)
+      // Requests that ran unthrottled meanwhile were not counted
+      await expect
+        .poll(async () => statuses(await Promise.all(times(5, () => ask(wrong)))))
+        .toStrictEqual([429, 429, 429, 429, 429])
     },
   )
 
   it('paused: 503 within the time limit, and the hook is not called', async () => {
     const limiter = limiterOf(2, await connect())
-    const use = async ({ ask, ran }: Site): Promise<void> => {
-      redis().pause()
-      try {
-        expect((await ask(good)).status).toBe(503)
-        expect(ran.hook).toBe(0)
-      } finally {
-        redis().continue()
-      }
+    const { ask, ran } = await site({ limiter }, undefined, 700)
+    redis().pause()
+    try {
+      expect((await ask(good)).status).toBe(503)
+      expect(ran.hook).toBe(0)
+    } finally {
+      redis().continue()
     }
-    await site({ limiter }, use, undefined, (app) => app.use(authSettings({ timeout: 700 })))
   })
 
   it('a caller who passed gets a response although Redis fails before the guess is returned', async () => {
@@ -291,8 +250,7 @@ describeWithRedis('in Redis', () => {
         return real.reward(key)
       },
     }
-    await site({ limiter }, async ({ ask }) => {
-      expect((await ask(good)).status).toBe(200)
-    })
+    const { ask } = await site({ limiter })
+    expect((await ask(good)).status).toBe(200)
   })
 })

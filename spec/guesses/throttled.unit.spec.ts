@@ -54,7 +54,7 @@ const tagOf = async (a: Authenticator<unknown>, request: Parameters<typeof a.eva
 const tags = async (a: Authenticator<unknown>, ...requests: ReadonlyArray<Parameters<typeof a.evaluate>[0]>) => {
   const all: string[] = []
   for (const request of requests) all.push(await tagOf(a, request))
-  return all
+  return all.join(' ')
 }
 const times = <A>(count: number, of: (at: number) => A): A[] => Array.from({ length: count }, (_, at) => of(at))
 
@@ -69,7 +69,7 @@ describe('guesses of throttled', () => {
   it('up to the limit reach the hook; beyond it no hook is called, and Retry-After has the time', async () => {
     const { basic, calls } = passwords()
     const a = throttled({ limiter: memory(3) })(basic)
-    expect(await tags(a, ...times(3, () => guess('anna')))).toStrictEqual(['invalid', 'invalid', 'invalid'])
+    expect(await tags(a, ...times(3, () => guess('anna')))).toBe('invalid invalid invalid')
     vi.advanceTimersByTime(20_000)
     const result = await a.evaluate(guess('anna', 'good'))
     expect(result).toMatchObject(E.left({ _tag: 'throttled', retryAfter: 40 }))
@@ -89,7 +89,7 @@ describe('guesses of throttled', () => {
     ['throttled', () => AuthError.throttled(1)],
   ])('are given back if the result is not a refusal: %s', async (tag, answer) => {
     const a = throttled({ limiter: memory(1) })(basicWith(answer).basic)
-    expect(await tags(a, ...times(5, () => guess('anna')))).toStrictEqual(times(5, () => tag))
+    expect(await tags(a, ...times(5, () => guess('anna')))).toBe(Array(5).fill(tag).join(' '))
   })
 
   it('T-12 are not counted for a write from another site, because it would lock out the visitor; the hook is not called', async () => {
@@ -103,11 +103,7 @@ describe('guesses of throttled', () => {
       return request
     }
     // A wrong and a good credential get the same response, so nothing is learned without a count
-    expect(await tags(a, forged('wrong'), forged('good'), forged('wrong'))).toStrictEqual([
-      'forged',
-      'forged',
-      'forged',
-    ])
+    expect(await tags(a, forged('wrong'), forged('good'), forged('wrong'))).toBe('forged forged forged')
     expect(calls).toStrictEqual([])
     expect(await tagOf(a, mockRequest({ fields: [basicOf('anna', 'good')] }))).toBe('passed')
   })
@@ -117,20 +113,20 @@ describe('guesses of throttled', () => {
     ['malformed', () => AuthError.malformed],
   ])('are counted if the hook returns %s', async (tag, answer) => {
     const a = throttled({ limiter: memory(1) })(basicWith(answer).basic)
-    expect(await tags(a, guess('anna'), guess('anna'))).toStrictEqual([tag, 'throttled'])
+    expect(await tags(a, guess('anna'), guess('anna'))).toBe(`${tag} throttled`)
   })
 
   it('are counted if one kind of a list refuses, even if the failure of another kind is stronger', async () => {
     const list = E.left({ ...AuthError.expired, branches: [AuthError.invalid, AuthError.expired] })
     const a = throttled({ limiter: memory(1) })(basicWith(() => list).basic)
-    expect(await tags(a, guess('anna'), guess('anna'))).toStrictEqual(['expired', 'throttled'])
+    expect(await tags(a, guess('anna'), guess('anna'))).toBe('expired throttled')
   })
 
   it('T-02 are not reset by a success', async () => {
     const a = throttled({ limiter: memory(3) })(passwords().basic)
     expect(
       await tags(a, guess('anna'), guess('anna'), guess('anna', 'good'), guess('anna'), guess('anna', 'good')),
-    ).toStrictEqual(['invalid', 'invalid', 'passed', 'invalid', 'throttled'])
+    ).toBe('invalid invalid passed invalid throttled')
   })
 
   it.each([
@@ -167,7 +163,7 @@ describe('guesses of throttled', () => {
     await vi.advanceTimersByTimeAsync(60_000)
     settle[0]!('anna')
     expect(await slow).toBe('passed')
-    expect(await tags(a, ...times(3, () => guess('anna')))).toStrictEqual(['invalid', 'invalid', 'throttled'])
+    expect(await tags(a, ...times(3, () => guess('anna')))).toBe('invalid invalid throttled')
   })
 
   it('that are refused after the window do not make one free in the next', async () => {
@@ -186,7 +182,7 @@ describe('guesses of throttled', () => {
     const a = throttled({ limiter: new RateLimiterMemory({ points: 1, duration: 60, blockDuration: 30 }) })(
       passwords().basic,
     )
-    expect(await tags(a, ...times(3, () => guess('anna')))).toStrictEqual(['invalid', 'throttled', 'throttled'])
+    expect(await tags(a, ...times(3, () => guess('anna')))).toBe('invalid throttled throttled')
     vi.setSystemTime(1_020_000)
     expect(await a.evaluate(guess('anna'))).toMatchObject(E.left({ _tag: 'throttled', retryAfter: 10 }))
   })
@@ -195,9 +191,9 @@ describe('guesses of throttled', () => {
 describe('keys of the counts', () => {
   it('account and address together: another account or another address has another count', async () => {
     const a = throttled({ limiter: memory(1) })(passwords().basic)
-    expect(
-      await tags(a, guess('anna'), guess('ben'), guess('anna', 'wrong', '192.0.2.2'), guess('anna')),
-    ).toStrictEqual(['invalid', 'invalid', 'invalid', 'throttled'])
+    expect(await tags(a, guess('anna'), guess('ben'), guess('anna', 'wrong', '192.0.2.2'), guess('anna'))).toBe(
+      'invalid invalid invalid throttled',
+    )
   })
 
   it("an address that keys returns is shortened like the client's own, if it is an address", async () => {
@@ -205,14 +201,7 @@ describe('keys of the counts', () => {
     const a = throttled({ limiter: memory(1), keys: () => ({ account: 'anna', address: address.shift() }) })(
       passwords().basic,
     )
-    expect(await tags(a, ...times(6, () => guess('anna')))).toStrictEqual([
-      'invalid',
-      'throttled',
-      'invalid',
-      'invalid',
-      'invalid',
-      'throttled',
-    ])
+    expect(await tags(a, ...times(6, () => guess('anna')))).toBe('invalid throttled invalid invalid invalid throttled')
   })
 
   it('T-10 a client that has disconnected before its address was read is refused, because its guesses would have no count', async () => {
@@ -224,7 +213,7 @@ describe('keys of the counts', () => {
       Object.defineProperty(request.req.socket, 'destroyed', { value: true })
       return request
     }
-    expect(await tags(a, hungUp(), hungUp())).toStrictEqual(['throttled', 'throttled'])
+    expect(await tags(a, hungUp(), hungUp())).toBe('throttled throttled')
     expect(calls).toStrictEqual([])
     // It was not counted without an address either, as the clients of a Unix socket are
     const local = guess('anna', 'good')
@@ -235,7 +224,7 @@ describe('keys of the counts', () => {
   it('T-08 a malformed credential counts only by its address, and does not lock out its owner', async () => {
     const a = throttled({ limiter: memory(2) })(passwords().basic)
     const malformed = () => from('192.0.2.1', ['Authorization', 'Basic ?'])
-    expect(await tags(a, malformed(), malformed(), malformed())).toStrictEqual(['malformed', 'malformed', 'throttled'])
+    expect(await tags(a, malformed(), malformed(), malformed())).toBe('malformed malformed throttled')
     expect(await tagOf(a, guess('anna', 'good'))).toBe('passed')
     expect(await tagOf(a, from('192.0.2.2', ['Authorization', 'Basic ?']))).toBe('malformed')
   })
@@ -244,12 +233,7 @@ describe('keys of the counts', () => {
     let calls = 0
     const a = throttled({ limiter: memory(2) })(httpBearer({ authenticate: () => (calls++, false) }))
     const token = (at: number, address = '192.0.2.1') => from(address, ['Authorization', `Bearer t${at}`])
-    expect(await tags(a, token(1), token(2), token(3), token(4, '192.0.2.2'))).toStrictEqual([
-      'invalid',
-      'invalid',
-      'throttled',
-      'invalid',
-    ])
+    expect(await tags(a, token(1), token(2), token(3), token(4, '192.0.2.2'))).toBe('invalid invalid throttled invalid')
     expect(calls).toBe(3)
   })
 
@@ -260,7 +244,7 @@ describe('keys of the counts', () => {
       return { account: credentials.username.split('@')[0], address: 'everywhere' }
     }
     const a = throttled({ limiter: memory(1), keys })(passwords().basic)
-    expect(await tags(a, guess('anna@a'), guess('anna@b', 'x', '192.0.2.2'))).toStrictEqual(['invalid', 'throttled'])
+    expect(await tags(a, guess('anna@a'), guess('anna@b', 'x', '192.0.2.2'))).toBe('invalid throttled')
     await tagOf(a, from('192.0.2.9', ['Authorization', 'Basic ?']))
     expect(asked).toStrictEqual([
       { username: 'anna@a', password: 'wrong' },
@@ -355,11 +339,7 @@ describe('T-04 a store that fails', () => {
   it("with onStoreError: 'unthrottled' the hook is called, and other limiters count", async () => {
     const limiter = { accountAndAddress: down(new Error('down')), account: memory(100), address: memory(1) }
     const a = throttled({ limiter, onStoreError: 'unthrottled' })(passwords().basic)
-    expect(await tags(a, guess('anna', 'good'), guess('anna'), guess('anna'))).toStrictEqual([
-      'passed',
-      'invalid',
-      'throttled',
-    ])
+    expect(await tags(a, guess('anna', 'good'), guess('anna'), guess('anna'))).toBe('passed invalid throttled')
   })
 
   it('gets back what other limiters counted before', async () => {
@@ -410,13 +390,7 @@ describe('throttled in a tree', () => {
   it('around a list: a valid key beside each guess gives none of them back', async () => {
     const { basic, calls } = passwords()
     const a = throttled({ limiter: memory(3) })(anyOf([basic, key]))
-    expect(await tags(a, ...times(5, () => both('wrong', 'k1')))).toStrictEqual([
-      'passed',
-      'passed',
-      'passed',
-      'throttled',
-      'throttled',
-    ])
+    expect(await tags(a, ...times(5, () => both('wrong', 'k1')))).toBe('passed passed passed throttled throttled')
     expect(calls).toHaveLength(3)
   })
 
@@ -442,18 +416,13 @@ describe('throttled in a tree', () => {
     ]
     it.each(lists)('a user whom only the second kind knows uses up nothing: %s', async (_name, wrap) => {
       const a = wrap([known('anna').basic, known('ben').basic])
-      expect(await tags(a, ...times(9, () => guess('ben', 'good')))).toStrictEqual(times(9, () => 'passed'))
+      expect(await tags(a, ...times(9, () => guess('ben', 'good')))).toBe(Array(9).fill('passed').join(' '))
     })
 
     it.each(lists)('a guess is counted once, not once for each kind: %s', async (_name, wrap) => {
       const [first, second] = [known('anna'), known('ben')]
       const a = wrap([first.basic, second.basic])
-      expect(await tags(a, ...times(4, () => guess('anna')))).toStrictEqual([
-        'invalid',
-        'invalid',
-        'throttled',
-        'throttled',
-      ])
+      expect(await tags(a, ...times(4, () => guess('anna')))).toBe('invalid invalid throttled throttled')
       expect([first.calls.length, second.calls.length]).toStrictEqual([2, 2])
     })
 
@@ -462,7 +431,7 @@ describe('throttled in a tree', () => {
       vi.spyOn(limiter, 'consume').mockRejectedValueOnce(new Error('down'))
       const around = throttled({ limiter, onStoreError: 'unthrottled' })
       const a = anyOf([around(known('anna').basic), around(known('ben').basic)])
-      expect(await tags(a, guess('anna'), guess('anna'))).toStrictEqual(['invalid', 'throttled'])
+      expect(await tags(a, guess('anna'), guess('anna'))).toBe('invalid throttled')
     })
   })
 
@@ -505,7 +474,7 @@ describe('throttled reads a credential once', () => {
   it('the kind uses what was decoded to count the guess', async () => {
     const { kind, decodings } = counting()
     const guarded = throttled({ limiter: memory(5) })(kind)
-    expect(await tags(guarded, keyed('good'), keyed('bad'))).toStrictEqual(['passed', 'invalid'])
+    expect(await tags(guarded, keyed('good'), keyed('bad'))).toBe('passed invalid')
     expect(decodings()).toBe(2)
   })
   it('what was decoded of one credential is never used for another', async () => {

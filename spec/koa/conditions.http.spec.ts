@@ -1,7 +1,7 @@
 /** Conditions in `withAuth` and `guardApp`: the same as a pipe, in decisions, descriptions, documents and the audit. */
 import Router from '@koa/router'
 import { pipe } from 'fp-ts/lib/function.js'
-import Koa from 'koa'
+import Koa, { type Next } from 'koa'
 import {
   allOf,
   also,
@@ -13,6 +13,7 @@ import {
   requireScopes,
   throttled,
   withAuth,
+  type AuthContext,
   type Authenticator,
 } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
@@ -105,40 +106,15 @@ describe('conditions of withAuth', () => {
     const seen: unknown[] = []
     router.get('/level', (ctx) => (ctx.body = ctx.request.auth.name))
     router.get('/list', withAuth([user, key], authorize(isAdmin)), (ctx) => (ctx.body = ctx.request.auth.name))
-    router.get(
-      '/group',
-      withAuth(
-        allOf({ user, key }),
-        authorize((both) => isShort(both.user)),
-      ),
-      (ctx) => {
-        ctx.body = ctx.request.auth.key.name
-      },
-    )
-    router.get(
-      '/function',
-      withAuth(
-        (request) => ({ ip: request.ip }),
-        authorize(({ ip }) => ip === 'x'),
-      ),
-      () => {},
-    )
-    router.get(
-      '/also',
-      withAuth(also(user), authorize(isAdmin), { then: [(ctx, next) => (seen.push(ctx.request.auth), next())] }),
-      (ctx) => (ctx.body = ctx.request.auth.own.name),
-    )
-    router.get(
-      '/mapped',
-      withAuth(
-        user,
-        authorize(isAdmin),
-        map(({ name }) => name),
-      ),
-      (ctx) => {
-        ctx.body = ctx.request.auth
-      },
-    )
+    const group = withAuth(allOf({ user, key }), authorize((both) => isShort(both.user))) // prettier-ignore
+    router.get('/group', group, (ctx) => (ctx.body = ctx.request.auth.key.name))
+    const ofAddress = withAuth((request) => ({ ip: request.ip }), authorize(({ ip }) => ip === 'x')) // prettier-ignore
+    router.get('/function', ofAddress, () => {})
+    const then = [(ctx: AuthContext<unknown>, next: Next) => (seen.push(ctx.request.auth), next())]
+    const added = withAuth(also(user), authorize(isAdmin), { then })
+    router.get('/also', added, (ctx) => (ctx.body = ctx.request.auth.own.name))
+    const mapped = withAuth(user, authorize(isAdmin), map(({ name }) => name)) // prettier-ignore
+    router.get('/mapped', mapped, (ctx) => (ctx.body = ctx.request.auth))
     const name = (auth: { name: string } | undefined) => auth?.name ?? 'a guest'
     router.get('/optional', withAuth(user, authorize(isAdmin), optional), (ctx) => (ctx.body = name(ctx.request.auth)))
     router.get('/lenient', withAuth(user, lenient), (ctx) => (ctx.body = name(ctx.request.auth)))

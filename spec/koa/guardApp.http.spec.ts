@@ -11,13 +11,10 @@ import { listen } from '../support/servers/server.js'
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
 const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, sent) => sent === 'k1' && { user: 'key' } })
 
-const served = async (
-  app: Koa<never, never>,
-  use: (ask: (path: string, init?: RequestInit) => Promise<Response>, port: number) => Promise<void>,
-) => {
+const served = async <S, C>(app: Koa<S, C>) => {
   app.silent = true
-  const { port } = await listen(app)
-  await use((path, init) => fetch(`http://127.0.0.1:${port}${path}`, init), port)
+  const { port, url } = await listen(app)
+  return { port, ask: (path: string, init?: RequestInit) => fetch(url + path, init) }
 }
 
 const good = { headers: { authorization: 'Bearer good' } }
@@ -30,29 +27,28 @@ describe('guardApp', () => {
       calls++
       ctx.body = ctx.request.auth.user
     })
-    await served(app as never, async (ask, port) => {
-      for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
-        for (const path of ['/', '/x/../y', '//', '/%2e%2e/', '/none?a=1']) {
-          const answer = await ask(path, { method })
-          expect([method, path, answer.status, answer.headers.get('www-authenticate')]).toEqual([
-            method,
-            path,
-            401,
-            'Bearer realm="api"',
-          ])
-        }
+    const { ask, port } = await served(app)
+    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
+      for (const path of ['/', '/x/../y', '//', '/%2e%2e/', '/none?a=1']) {
+        const answer = await ask(path, { method })
+        expect([method, path, answer.status, answer.headers.get('www-authenticate')]).toEqual([
+          method,
+          path,
+          401,
+          'Bearer realm="api"',
+        ])
       }
-      for (const target of ['*', 'http://other.example/', '/\x7f']) {
-        const socket = connect(port, '127.0.0.1')
-        socket.end(`OPTIONS ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
-        let text = ''
-        for await (const chunk of socket) text += String(chunk)
-        expect(text).toMatch(/^HTTP\/1\.1 4(?:01|00) /)
-      }
-      expect(calls).toBe(0)
-      expect(await (await ask('/', good)).text()).toBe('anna')
-      expect(calls).toBe(1)
-    })
+    }
+    for (const target of ['*', 'http://other.example/', '/\x7f']) {
+      const socket = connect(port, '127.0.0.1')
+      socket.end(`OPTIONS ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+      let text = ''
+      for await (const chunk of socket) text += String(chunk)
+      expect(text).toMatch(/^HTTP\/1\.1 4(?:01|00) /)
+    }
+    expect(calls).toBe(0)
+    expect(await (await ask('/', good)).text()).toBe('anna')
+    expect(calls).toBe(1)
   })
 
   test('takes a list; levels inside add to it, and null opens nothing', async () => {
@@ -65,16 +61,15 @@ describe('guardApp', () => {
       ctx.body = ctx.request.auth
     })
     app.use(router.routes())
-    await served(app as never, async (ask) => {
-      const statuses = async (path: string) => [
-        (await ask(path)).status,
-        (await ask(path, good)).status,
-        (await ask(path, { headers: { 'x-key': 'k1' } })).status,
-      ]
-      expect(await statuses('/open')).toEqual([401, 200, 200])
-      expect(await statuses('/both')).toEqual([401, 401, 200])
-      expect(await statuses('/none')).toEqual([401, 404, 404])
-    })
+    const { ask } = await served(app)
+    const statuses = async (path: string) => [
+      (await ask(path)).status,
+      (await ask(path, good)).status,
+      (await ask(path, { headers: { 'x-key': 'k1' } })).status,
+    ]
+    expect(await statuses('/open')).toEqual([401, 200, 200])
+    expect(await statuses('/both')).toEqual([401, 401, 200])
+    expect(await statuses('/none')).toEqual([401, 404, 404])
   })
 
   test('may be called twice: both guards must pass', async () => {
@@ -84,11 +79,10 @@ describe('guardApp', () => {
     app.use((ctx) => {
       ctx.body = 'in'
     })
-    await served(app as never, async (ask) => {
-      const both = { headers: { ...good.headers, 'x-key': 'k1' } }
-      const answers = [ask('/', good), ask('/', { headers: { 'x-key': 'k1' } }), ask('/', both)]
-      expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([401, 401, 200])
-    })
+    const { ask } = await served(app)
+    const both = { headers: { ...good.headers, 'x-key': 'k1' } }
+    const answers = [ask('/', good), ask('/', { headers: { 'x-key': 'k1' } }), ask('/', both)]
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([401, 401, 200])
   })
 
   test('obeys the settings and sessions that are mounted before it', async () => {
@@ -96,10 +90,9 @@ describe('guardApp', () => {
     app.use(authSettings({ realm: 'pets' }))
     sessions(app, { name: 'guardApp', loadUser: (id) => ({ username: id }) })
     guardApp([bearer, sessionAuth()])(app)
-    await served(app as never, async (ask) => {
-      expect((await ask('/')).headers.get('www-authenticate')).toContain('Bearer realm="pets"')
-      expect((await ask('/', good)).status).toBe(404)
-    })
+    const { ask } = await served(app)
+    expect((await ask('/')).headers.get('www-authenticate')).toContain('Bearer realm="pets"')
+    expect((await ask('/', good)).status).toBe(404)
   })
 
   test('refuses an application that answers before it, unless the function is listed', () => {
@@ -130,18 +123,16 @@ describe('guardApp', () => {
 test('a preflight carries no credentials: CORS middleware before the guard answers it', async () => {
   const headers = { origin: 'https://app.example', 'access-control-request-method': 'PUT' }
   const preflight = { method: 'OPTIONS', headers }
-  await served(guardApp(bearer)(new Koa()) as never, async (ask) => {
-    expect((await ask('/', preflight)).status).toBe(401)
-  })
+  const bare = await served(guardApp(bearer)(new Koa()))
+  expect((await bare.ask('/', preflight)).status).toBe(401)
   const allow = cors({ origin: 'https://app.example' })
   const app = new Koa()
   app.use(allow)
-  await served(guardApp(bearer, { middleware: [allow] })(app) as never, async (ask) => {
-    const answer = await ask('/', preflight)
-    expect([answer.status, answer.headers.get('access-control-allow-methods')]).toEqual([
-      204,
-      expect.stringMatching(/PUT/),
-    ])
-    expect((await ask('/', { method: 'PUT' })).status).toBe(401)
-  })
+  const { ask } = await served(guardApp(bearer, { middleware: [allow] })(app))
+  const answer = await ask('/', preflight)
+  expect([answer.status, answer.headers.get('access-control-allow-methods')]).toEqual([
+    204,
+    expect.stringMatching(/PUT/),
+  ])
+  expect((await ask('/', { method: 'PUT' })).status).toBe(401)
 })

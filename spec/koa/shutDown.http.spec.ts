@@ -1,29 +1,23 @@
 /** `shutDown`: streams end with a reason of their own, other responses are completed, and nothing is taken after the time limit. */
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { authSignal, httpBearer, untilEnd, withAuth } from 'koa-with-auth'
 import { mockRequest } from 'koa-with-auth/testing'
 import { guardRequest, shutDown } from 'koa-with-auth/upgrades'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { ownEnds } from '../support/runs/ownEnds.js'
+import { listening } from '../support/servers/server.js'
 
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
 const headers = { authorization: 'Bearer good' }
 
-const resolvers = <A>() => {
-  let resolve: (value: A) => void = () => {}
-  const promise = new Promise<A>((settle) => (resolve = settle))
-  return { promise, resolve: (value: A) => resolve(value) }
-}
-
 const site = async () => {
   ownEnds()
-  const begun = resolvers<AbortSignal>()
-  const answer = resolvers<string>()
+  const answers = new EventEmitter()
+  const begun = once(answers, 'begun') as Promise<[AbortSignal]>
   const router = new Router()
   router.get('/stream', withAuth(bearer), (ctx) => {
     const source = new PassThrough()
@@ -31,31 +25,29 @@ const site = async () => {
     ctx.body = untilEnd(ctx, source)
   })
   router.get('/slow', withAuth(bearer), async (ctx) => {
-    begun.resolve(authSignal(ctx))
-    ctx.body = await answer.promise
+    const answer = once(answers, 'answer')
+    answers.emit('begun', authSignal(ctx))
+    ctx.body = (await answer)[0] as string
   })
   const app = new Koa().use(router.routes())
   app.silent = true
   const serve = app.callback()
   const server = createServer((request, response) => void serve(request, response))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => server.closeAllConnections())
-  const { port } = server.address() as AddressInfo
+  const port = await listening(server)
   const get = (path: string) => fetch(`http://127.0.0.1:${port}${path}`, { headers })
-  return { server, begun: begun.promise, answer, get, app }
+  return { server, begun, answers, get, app }
 }
 
 it('ends streams and signals at once, waits for other responses, and takes no new connections', async () => {
-  const { server, begun, answer, get } = await site()
+  const { server, begun, answers, get } = await site()
   const stream = await get('/stream')
   const slow = get('/slow')
-  const signal = await begun
+  const [signal] = await begun
   const over = shutDown(server)
   expect(await stream.text()).toBe('open')
   expect(signal.reason).toMatchObject({ code: 'ERR_AUTH_ENDED', cause: 'shutting down' })
   await expect(get('/slow')).rejects.toThrow()
-  answer.resolve('complete')
+  answers.emit('answer', 'complete')
   expect(await (await slow).text()).toBe('complete')
   await over
   expect(server.listening).toBe(false)

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
-import Koa, { type Middleware, type Request } from 'koa'
+import Koa, { type Request } from 'koa'
 import mount from 'koa-mount'
 import {
   anyOf,
@@ -23,16 +23,10 @@ import {
 } from 'koa-with-auth'
 import { on, type Decision } from 'koa-with-auth/events'
 import { guardUpgrade, type GuardUpgradeOptions } from 'koa-with-auth/upgrades'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sendLines } from '../support/sites/guardedApp.js'
 import { sendRaw, valuesOf, type RawAnswer } from '../support/servers/rawSocket.js'
-import {
-  listenWithUpgrades,
-  openUpgrade,
-  sendUpgrade,
-  upgradeBytes,
-  type UpgradeServer,
-} from '../support/servers/upgradeServer.js'
+import { listenWithUpgrades, openUpgrade, sendUpgrade, upgradeBytes } from '../support/servers/upgradeServer.js'
 
 class Handled extends Error {}
 
@@ -75,21 +69,11 @@ const settings = authSettings({
   events: { subject: ({ user }: { user: string }) => user },
 })
 
-interface Site extends UpgradeServer {
-  readonly calls: () => number
-}
-
 /** An application whose operation and whose upgrades have the same guard. */
-const withSite = async <A>(
-  auth: AuthenticatorLike,
-  use: (site: Site) => Promise<A>,
-  above: ReadonlyArray<Middleware> = [settings],
-  options: GuardUpgradeOptions = {},
-): Promise<A> => {
+const site = async (auth: AuthenticatorLike, options: GuardUpgradeOptions = {}) => {
   let calls = 0
-  const app = new Koa()
+  const app = new Koa().use(settings)
   app.silent = true
-  for (const middleware of above) app.use(middleware)
   const router = new Router()
   router.all('/live', withAuth(auth), (ctx) => {
     calls++
@@ -97,12 +81,9 @@ const withSite = async <A>(
   })
   app.use(router.routes())
   const guard = guardUpgrade(app, auth, options)
-  const site = await listenWithUpgrades(app, () => guard)
-  try {
-    return await use({ ...site, calls: () => calls })
-  } finally {
-    await site.close()
-  }
+  const server = await listenWithUpgrades(app, () => guard)
+  onTestFinished(server.close)
+  return { ...server, calls: () => calls }
 }
 
 // With the three lines of an upgrade
@@ -116,15 +97,14 @@ const comparable = ({ status, headers, body }: RawAnswer) => ({
 
 describe('an upgrade', () => {
   it('is accepted with the principal; its socket is not used, and what was sent ahead is kept', async () => {
-    await withSite(bearer, async ({ port, admitted, errors, calls }) => {
-      const answer = await sendUpgrade(port, 'GET /live', authorization('good'), 'sent ahead')
-      expect({ status: answer.status, body: answer.body }).toEqual({ status: 101, body: 'sent ahead' })
-      expect(answer.headers).toEqual([
-        ['connection', 'Upgrade'],
-        ['upgrade', 'websocket'],
-      ])
-      expect({ admitted, errors, calls: calls() }).toEqual({ admitted: [{ user: 'anna' }], errors: [], calls: 0 })
-    })
+    const { port, admitted, errors, calls } = await site(bearer)
+    const answer = await sendUpgrade(port, 'GET /live', authorization('good'), 'sent ahead')
+    expect({ status: answer.status, body: answer.body }).toEqual({ status: 101, body: 'sent ahead' })
+    expect(answer.headers).toEqual([
+      ['connection', 'Upgrade'],
+      ['upgrade', 'websocket'],
+    ])
+    expect({ admitted, errors, calls: calls() }).toEqual({ admitted: [{ user: 'anna' }], errors: [], calls: 0 })
   })
 
   it.each([
@@ -149,19 +129,18 @@ describe('an upgrade', () => {
     },
     { what: 'cut off', auth: bearer, lines: asManyAsNodeKeeps, status: 431 },
   ])('that is refused ($what) has the same response as over HTTP', async ({ auth, lines, status }) => {
-    await withSite(auth, async ({ port, admitted, seen, calls }) => {
-      const answer = await sendUpgrade(port, 'GET /live', lines)
-      expect(answer.status).toBe(status)
-      // POST, because an upgrade is not safe; with the same number of lines
-      const usual = await sendLines(port, 'POST /live', ['X: y', ...lines])
-      expect(comparable(answer)).toEqual(comparable(usual))
-      expect(valuesOf(answer, 'Connection')).toEqual(['close'])
-      expect(valuesOf(answer, 'Set-Cookie')).toEqual([])
-      expect({ admitted, calls: calls(), done: await seen[0]?.done }).toEqual({
-        admitted: [],
-        calls: 0,
-        done: undefined,
-      })
+    const { port, admitted, seen, calls } = await site(auth)
+    const answer = await sendUpgrade(port, 'GET /live', lines)
+    expect(answer.status).toBe(status)
+    // POST, because an upgrade is not safe; with the same number of lines
+    const usual = await sendLines(port, 'POST /live', ['X: y', ...lines])
+    expect(comparable(answer)).toEqual(comparable(usual))
+    expect(valuesOf(answer, 'Connection')).toEqual(['close'])
+    expect(valuesOf(answer, 'Set-Cookie')).toEqual([])
+    expect({ admitted, calls: calls(), done: await seen[0]?.done }).toEqual({
+      admitted: [],
+      calls: 0,
+      done: undefined,
     })
   })
 })
@@ -175,27 +154,26 @@ describe('a hostile head of an upgrade', () => {
     { what: 'a target with a host', target: 'GET http://evil.example/live', lines: [] },
     { what: 'an early hint of a body', target: 'POST /live', lines: ['Expect: 100-continue', 'Content-Length: 9'] },
   ])('gets one response, and what follows it is not read as a request ($what)', async ({ target, lines }) => {
-    await withSite(bearer, async ({ port, admitted, errors, calls }) => {
-      const next = `GET /live HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\n\r\n`
-      const answer = await sendUpgrade(port, target, lines, `1234\r\n${next}${next}`)
-      expect(answer.status).toBe(401)
-      expect(answer.body).not.toContain('HTTP/1.1')
-      expect(answer.body === '').toBe(target.startsWith('HEAD'))
-      expect({ admitted, errors, calls: calls() }).toEqual({ admitted: [], errors: [], calls: 0 })
-      expect(asked).toEqual([])
-    })
+    const { port, admitted, errors, calls } = await site(bearer)
+    const next = `GET /live HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\n\r\n`
+    const answer = await sendUpgrade(port, target, lines, `1234\r\n${next}${next}`)
+    expect(answer.status).toBe(401)
+    expect(answer.body).not.toContain('HTTP/1.1')
+    expect(answer.body === '').toBe(target.startsWith('HEAD'))
+    expect({ admitted, errors, calls: calls() }).toEqual({ admitted: [], errors: [], calls: 0 })
+    expect(asked).toEqual([])
   })
 
   it('from which Node dropped the field Upgrade is not safe either', async () => {
     const app = new Koa()
     const guard = guardUpgrade(app, cookie)
-    const site = await listenWithUpgrades(app, () => async (request, socket, head) => {
+    const server = await listenWithUpgrades(app, () => async (request, socket, head) => {
       delete request.headers.upgrade
       return guard(request, socket, head)
     })
     const forged = ['Cookie: id=k1', 'Origin: https://evil.example']
-    expect((await sendUpgrade(site.port, 'GET /live', forged)).status).toBe(403)
-    await site.close()
+    expect((await sendUpgrade(server.port, 'GET /live', forged)).status).toBe(403)
+    await server.close()
   })
 })
 
@@ -222,18 +200,12 @@ describe('the record of an upgrade', () => {
     { auth: optional(bearer), lines: [], record: { outcome: 'anonymous', status: 101 } },
     { auth: bearer, lines: asManyAsNodeKeeps, record: { outcome: 'refused', status: 431 } },
   ])('is one, and agrees with the response: $record', async ({ auth, lines, record }) => {
-    await withSite(
-      auth,
-      async ({ port }) => {
-        const { status } = await sendUpgrade(port, 'GET /live?token=secret', lines)
-        expect(status).toBe(record.status)
-        await expect.poll(() => records.length).toBe(1)
-        expect(records[0]).toMatchObject({ ...common, ...record })
-        expect(JSON.stringify(records)).not.toContain('secret')
-      },
-      [settings],
-      { route: '/live' },
-    )
+    const { port } = await site(auth, { route: '/live' })
+    const { status } = await sendUpgrade(port, 'GET /live?token=secret', lines)
+    expect(status).toBe(record.status)
+    await expect.poll(() => records.length).toBe(1)
+    expect(records[0]).toMatchObject({ ...common, ...record })
+    expect(JSON.stringify(records)).not.toContain('secret')
   })
 })
 
@@ -242,59 +214,49 @@ describe('a client that disconnects', () => {
     { token: 'gone', record: { outcome: 'accepted', status: 499 } },
     { token: 'gone-bad', record: { outcome: 'refused', failure: 'invalid', status: 499 } },
   ])('during the decision ($token) is not an error, and leaves nothing', async ({ token, record }) => {
-    const patient = { timeout: 5000 }
-    await withSite(
-      bearer,
-      async ({ port, seen, admitted, errors }) => {
-        const client = openUpgrade(port, 'GET /live', authorization(token))
-        await expect.poll(() => asked.length).toBe(1)
-        client.resetAndDestroy()
-        expect(await seen[0]!.done).toBeUndefined()
-        await expect.poll(() => records.length).toBe(1)
-        expect(records[0]).toMatchObject(record)
-        expect(seen[0]!.socket.destroyed).toBe(true)
-        expect({ admitted, errors }).toEqual({ admitted: [], errors: [] })
-      },
-      [settings],
-      patient,
-    )
+    const { port, seen, admitted, errors } = await site(bearer, { timeout: 5000 })
+    const client = openUpgrade(port, 'GET /live', authorization(token))
+    await expect.poll(() => asked.length).toBe(1)
+    client.resetAndDestroy()
+    expect(await seen[0]!.done).toBeUndefined()
+    await expect.poll(() => records.length).toBe(1)
+    expect(records[0]).toMatchObject(record)
+    expect(seen[0]!.socket.destroyed).toBe(true)
+    expect({ admitted, errors }).toEqual({ admitted: [], errors: [] })
   })
 
   it('only after it has sent everything gets its response', async () => {
-    await withSite(bearer, async ({ port }) => {
-      const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
-      let got = ''
-      client.on('data', (chunk) => (got += chunk.toString()))
-      client.end(upgradeBytes(port, 'GET /live', authorization('bad')))
-      await once(client, 'close')
-      expect(got).toMatch(/^HTTP\/1\.1 401 /)
-    })
+    const { port } = await site(bearer)
+    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    let got = ''
+    client.on('data', (chunk) => (got += chunk.toString()))
+    client.end(upgradeBytes(port, 'GET /live', authorization('bad')))
+    await once(client, 'close')
+    expect(got).toMatch(/^HTTP\/1\.1 401 /)
   })
 })
 
 describe('a refused socket', () => {
   it('is closed when the client does not close it', async () => {
-    await withSite(bearer, async ({ port, seen }) => {
-      const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
-      client.write(upgradeBytes(port, 'GET /live'))
-      client.resume()
-      await once(client, 'end')
-      await once(seen[0]!.socket, 'close')
-      client.destroy()
-    })
+    const { port, seen } = await site(bearer)
+    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    client.write(upgradeBytes(port, 'GET /live'))
+    client.resume()
+    await once(client, 'end')
+    await once(seen[0]!.socket, 'close')
+    client.destroy()
   })
 
   it('gives its response to a client that reads it only after it has sent everything', async () => {
-    await withSite(bearer, async ({ port }) => {
-      const client = connect(port, '127.0.0.1').pause()
-      client.on('error', () => {})
-      let got = ''
-      client.on('data', (chunk) => (got += chunk.toString()))
-      client.pause()
-      client.write(upgradeBytes(port, 'GET /live', authorization('bad'), 'x'.repeat(8_000_000)), () => client.resume())
-      await new Promise((resolve) => client.once('close', resolve))
-      expect(got).toMatch(/^HTTP\/1\.1 401 /)
-    })
+    const { port } = await site(bearer)
+    const client = connect(port, '127.0.0.1').pause()
+    client.on('error', () => {})
+    let got = ''
+    client.on('data', (chunk) => (got += chunk.toString()))
+    client.pause()
+    client.write(upgradeBytes(port, 'GET /live', authorization('bad'), 'x'.repeat(8_000_000)), () => client.resume())
+    await new Promise((resolve) => client.once('close', resolve))
+    expect(got).toMatch(/^HTTP\/1\.1 401 /)
   })
 })
 
@@ -320,24 +282,22 @@ describe('what a hook writes at an upgrade', () => {
   })
 
   it.each(['bad', 'bug'])('is not sent with a refusal (%s)', async (token) => {
-    await withSite(careless, async ({ port }) => {
-      const answer = await sendUpgrade(port, 'GET /live', authorization(token))
-      const usual = await withSite(bearer, (other) => sendUpgrade(other.port, 'GET /live', authorization(token)))
-      expect(comparable(answer)).toEqual(comparable(usual))
-    })
+    const { port } = await site(careless)
+    const answer = await sendUpgrade(port, 'GET /live', authorization(token))
+    const usual = await sendUpgrade((await site(bearer)).port, 'GET /live', authorization(token))
+    expect(comparable(answer)).toEqual(comparable(usual))
   })
 
   it('is not sent to an accepted client', async () => {
-    await withSite(careless, async ({ port }) => {
-      const answer = await sendUpgrade(port, 'GET /live', authorization('good'), 'ahead')
-      expect(comparable(answer)).toEqual({
-        status: 101,
-        headers: [
-          ['connection', 'Upgrade'],
-          ['upgrade', 'websocket'],
-        ],
-        body: 'ahead',
-      })
+    const { port } = await site(careless)
+    const answer = await sendUpgrade(port, 'GET /live', authorization('good'), 'ahead')
+    expect(comparable(answer)).toEqual({
+      status: 101,
+      headers: [
+        ['connection', 'Upgrade'],
+        ['upgrade', 'websocket'],
+      ],
+      body: 'ahead',
     })
   })
 })
@@ -359,9 +319,9 @@ describe('the application of an upgrade', () => {
         return { user: 'anna' }
       },
     })
-    const site = await listenWithUpgrades(app, () => guardUpgrade(app, auth))
-    await sendUpgrade(site.port, 'GET /live/7?a=b', [...authorization('x'), 'X-Forwarded-For: 192.0.2.7', 'X-Own: 1'])
-    await site.close()
+    const server = await listenWithUpgrades(app, () => guardUpgrade(app, auth))
+    await sendUpgrade(server.port, 'GET /live/7?a=b', [...authorization('x'), 'X-Forwarded-For: 192.0.2.7', 'X-Own: 1'])
+    await server.close()
     const [request] = asked
     const { ctx } = request!
     expect(ctx.app).toBe(app)
@@ -383,36 +343,36 @@ describe('the application of an upgrade', () => {
     const guards = { '/own': guardUpgrade(app, cookie), '/options': guardUpgrade(app, cookie, { realm: 'sockets' }) }
     app.use(authSettings({ realm: 'later', trustedOrigins: ['https://app.example'] }))
     const unsettled = new Koa()
-    const site = await listenWithUpgrades(app, ({ url }) => guards[url as keyof typeof guards])
+    const server = await listenWithUpgrades(app, ({ url }) => guards[url as keyof typeof guards])
     const others = { '/': guardUpgrade(unsettled, cookie), '/mapped': guardUpgrade(unsettled, cookie, mapped) }
     const other = await listenWithUpgrades(unsettled, ({ url }) => others[url as keyof typeof others])
     const challengeAt = async (port: number, path: string) =>
       valuesOf(await sendUpgrade(port, `GET ${path}`), 'WWW-Authenticate').join()
-    expect(await challengeAt(site.port, '/own')).toBe('ApiKey realm="later", in="cookie", name="id"')
-    expect(await challengeAt(site.port, '/options')).toBe('ApiKey realm="sockets", in="cookie", name="id"')
+    expect(await challengeAt(server.port, '/own')).toBe('ApiKey realm="later", in="cookie", name="id"')
+    expect(await challengeAt(server.port, '/options')).toBe('ApiKey realm="sockets", in="cookie", name="id"')
     expect(await challengeAt(other.port, '/')).toBe('ApiKey realm="api", in="cookie", name="id"')
     const fromApp = ['Cookie: id=k1', 'Origin: https://app.example']
-    expect((await sendUpgrade(site.port, 'GET /own', fromApp)).status).toBe(101)
-    expect((await sendUpgrade(site.port, 'GET /options', fromApp)).status).toBe(101)
+    expect((await sendUpgrade(server.port, 'GET /own', fromApp)).status).toBe(101)
+    expect((await sendUpgrade(server.port, 'GET /options', fromApp)).status).toBe(101)
     expect((await sendUpgrade(other.port, 'GET /', fromApp)).status).toBe(403)
     const paid = await sendUpgrade(other.port, 'GET /mapped')
     expect({ status: paid.status, body: paid.body }).toEqual({ status: 402, body: 'pay' })
-    await Promise.all([site.close(), other.close()])
+    await Promise.all([server.close(), other.close()])
   })
 
   it('applies its own settings if it is mounted, and none of them to the application around it', async () => {
     const inner = new Koa().use(authSettings({ realm: 'inner' }))
     const outer = new Koa().use(authSettings({ realm: 'outer' })).use(mount('/inner', inner))
     const guards = { '/inner': guardUpgrade(inner, bearer), '/': guardUpgrade(outer, bearer) }
-    const site = await listenWithUpgrades(outer, ({ url }) => guards[url as keyof typeof guards])
+    const server = await listenWithUpgrades(outer, ({ url }) => guards[url as keyof typeof guards])
     for (const [path, realm] of [
       ['/inner', 'inner'],
       ['/', 'outer'],
     ]) {
-      const answer = await sendUpgrade(site.port, `GET ${path}`)
+      const answer = await sendUpgrade(server.port, `GET ${path}`)
       expect(valuesOf(answer, 'WWW-Authenticate')).toEqual([`Bearer realm="${realm}"`])
     }
-    await site.close()
+    await server.close()
   })
 
   it('may have settings of another copy of the package than the guard', async () => {
@@ -425,15 +385,15 @@ describe('the application of an upgrade', () => {
       '/copy': copy.guardUpgrade(app, bearer, { route: '/copy' }),
       '/own': guardUpgrade(app, another({ authenticate: () => false }), { route: '/own' }),
     }
-    const site = await listenWithUpgrades(app, ({ url }) => guards[url as keyof typeof guards])
+    const server = await listenWithUpgrades(app, ({ url }) => guards[url as keyof typeof guards])
     for (const path of ['/copy', '/own']) {
-      const answer = await sendUpgrade(site.port, `GET ${path}`)
+      const answer = await sendUpgrade(server.port, `GET ${path}`)
       expect({ status: answer.status, challenges: valuesOf(answer, 'WWW-Authenticate') }).toEqual({
         status: 401,
         challenges: ['Bearer realm="pets"'],
       })
     }
-    expect((await sendUpgrade(site.port, 'GET /copy', authorization('good'))).status).toBe(101)
+    expect((await sendUpgrade(server.port, 'GET /copy', authorization('good'))).status).toBe(101)
     await expect
       .poll(() => records.map(({ route, status }) => [route, status]))
       .toEqual([
@@ -441,7 +401,7 @@ describe('the application of an upgrade', () => {
         ['/own', 401],
         ['/copy', 101],
       ])
-    await site.close()
+    await server.close()
   })
 })
 
@@ -463,59 +423,50 @@ describe('a token among the subprotocols', () => {
     { what: 'none', lines: [protocols('chat')], status: 401 },
     { what: 'no token beside Authorization', lines: [protocols('chat'), ...authorization('good')], status: 101 },
   ])('counts as Authorization: Bearer if the option is set ($what: $status)', async ({ what, lines, status }) => {
-    await withSite(
-      bearer,
-      async ({ port, admitted, seen, errors }) => {
-        const answer = await sendUpgrade(port, 'GET /live', lines)
-        expect(answer.status).toBe(status)
-        expect(JSON.stringify(answer)).not.toContain('good')
-        expect(asked.length).toBe(status === 101 || what === 'a wrong token' ? 1 : 0)
-        expect({ admitted: admitted.length, errors }).toEqual({ admitted: status === 101 ? 1 : 0, errors: [] })
-        // Afterwards the request is as it was sent
-        await seen[0]!.done
-        const sent = lines.find((line) => line.startsWith('Authorization: '))?.slice('Authorization: '.length)
-        expect(seen[0]!.request.headers.authorization).toBe(sent)
-      },
-      [settings],
-      { bearerProtocol: 'bearer.' },
-    )
+    const { port, admitted, seen, errors } = await site(bearer, { bearerProtocol: 'bearer.' })
+    const answer = await sendUpgrade(port, 'GET /live', lines)
+    expect(answer.status).toBe(status)
+    expect(JSON.stringify(answer)).not.toContain('good')
+    expect(asked.length).toBe(status === 101 || what === 'a wrong token' ? 1 : 0)
+    expect({ admitted: admitted.length, errors }).toEqual({ admitted: status === 101 ? 1 : 0, errors: [] })
+    // Afterwards the request is as it was sent
+    await seen[0]!.done
+    const sent = lines.find((line) => line.startsWith('Authorization: '))?.slice('Authorization: '.length)
+    expect(seen[0]!.request.headers.authorization).toBe(sent)
   })
 
   it('is not read without the option', async () => {
-    await withSite(bearer, async ({ port }) => {
-      expect((await sendUpgrade(port, 'GET /live', [protocols('bearer.good')])).status).toBe(401)
-      expect(asked).toEqual([])
-    })
+    const { port } = await site(bearer)
+    expect((await sendUpgrade(port, 'GET /live', [protocols('bearer.good')])).status).toBe(401)
+    expect(asked).toEqual([])
   })
 })
 
 describe('a connection with several requests', () => {
   it('can be upgraded after other requests, also if one was refused before', async () => {
-    await withSite(bearer, async ({ port, admitted }) => {
-      const first = `GET /live HTTP/1.1\r\nHost: x\r\n\r\n`
-      const client = connect(port, '127.0.0.1')
-      let got = ''
-      client.on('data', (chunk) => (got += chunk.toString()))
-      client.write(first)
-      await expect.poll(() => got).toMatch(/^HTTP\/1\.1 401/)
-      await expect.poll(() => got).toContain('"detail":"Unauthorized"}')
-      got = ''
-      client.write(upgradeBytes(port, 'GET /live', authorization('good')))
-      await once(client, 'close')
-      expect(got).toMatch(/^HTTP\/1\.1 101/)
-      expect(admitted).toEqual([{ user: 'anna' }])
-    })
+    const { port, admitted } = await site(bearer)
+    const first = `GET /live HTTP/1.1\r\nHost: x\r\n\r\n`
+    const client = connect(port, '127.0.0.1')
+    let got = ''
+    client.on('data', (chunk) => (got += chunk.toString()))
+    client.write(first)
+    await expect.poll(() => got).toMatch(/^HTTP\/1\.1 401/)
+    await expect.poll(() => got).toContain('"detail":"Unauthorized"}')
+    got = ''
+    client.write(upgradeBytes(port, 'GET /live', authorization('good')))
+    await once(client, 'close')
+    expect(got).toMatch(/^HTTP\/1\.1 101/)
+    expect(admitted).toEqual([{ user: 'anna' }])
   })
 
   // RFC 9112 §9.3.2: responses come in the order of the requests
   it('is closed if an earlier request has no response yet, and the hook is not called', async () => {
     const slow = httpBearer({ authenticate: () => new Promise<false>((resolve) => setTimeout(resolve, 100, false)) })
-    await withSite(slow, async ({ port, seen, admitted, errors }) => {
-      const earlier = `GET /live HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n`
-      const answer = await sendRaw(port, earlier + upgradeBytes(port, 'GET /live', authorization('good')))
-      expect(answer.status).toBe('closed')
-      expect(await seen[0]!.done).toBeUndefined()
-      expect({ admitted, errors }).toEqual({ admitted: [], errors: [] })
-    })
+    const { port, seen, admitted, errors } = await site(slow)
+    const earlier = `GET /live HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n`
+    const answer = await sendRaw(port, earlier + upgradeBytes(port, 'GET /live', authorization('good')))
+    expect(answer.status).toBe('closed')
+    expect(await seen[0]!.done).toBeUndefined()
+    expect({ admitted, errors }).toEqual({ admitted: [], errors: [] })
   })
 })

@@ -10,7 +10,8 @@ class Revoked extends InvalidToken {}
 class Unrelated extends Error {}
 
 /** Two operations, on plain Koa and on `apiApp`: an authenticator that throws, and a handler that throws. */
-const serveBoth = async (raise: () => never, handlers: ReadonlyArray<ExceptionHandler>) => {
+const serveBoth = async (make: () => unknown, ...handlers: ReadonlyArray<ExceptionHandler>) => {
+  const raise = throwing(make)
   let runs = 0
   const raising = httpBearer({ authenticate: () => raise() })
   const passing = httpBearer({ authenticate: () => true })
@@ -43,10 +44,7 @@ describe('5.1.5, 7.1 an exception with a registered handler', () => {
     ['later', async () => ({ status: 418, headers: { 'X-From': 'handler' }, body: { detail: 'teapot' } })],
   ] as const) {
     it(`gets the response of its handler ${kind}, wherever it was thrown`, async () => {
-      const { get, runs, errors } = await serveBoth(
-        throwing(() => new InvalidToken('x')),
-        [onError(InvalidToken, answer)],
-      )
+      const { get, runs, errors } = await serveBoth(() => new InvalidToken('x'), onError(InvalidToken, answer))
       for (const path of ['/auth', '/operation', '/public']) {
         for (const response of await get(path)) {
           expect(response.status).toBe(418)
@@ -65,13 +63,11 @@ describe('5.1.5, 7.1 an exception with a registered handler', () => {
     const seen: unknown[] = []
     const exception = new InvalidToken('x')
     const { get } = await serveBoth(
-      throwing(() => exception),
-      [
-        onError(InvalidToken, (request, error) => {
-          seen.push(request.path, error)
-          return { status: 400, body: null }
-        }),
-      ],
+      () => exception,
+      onError(InvalidToken, (request, error) => {
+        seen.push(request.path, error)
+        return { status: 400, body: null }
+      }),
     )
     await get('/auth')
     expect(seen).toEqual(['/auth', exception, '/auth', exception])
@@ -81,8 +77,8 @@ describe('5.1.5, 7.1 an exception with a registered handler', () => {
 describe('7.2 an exception handler that answers 401', () => {
   it("has the operation's challenge and is not stored, unless the exception handler says otherwise", async () => {
     const { get } = await serveBoth(
-      throwing(() => new InvalidToken('x')),
-      [onError(InvalidToken, () => ({ status: 401, body: { detail: 'Invalid token' } }))],
+      () => new InvalidToken('x'),
+      onError(InvalidToken, () => ({ status: 401, body: { detail: 'Invalid token' } })),
     )
     for (const path of ['/auth', '/operation']) {
       for (const { status, text, challenge, headers } of await get(path)) {
@@ -95,8 +91,8 @@ describe('7.2 an exception handler that answers 401', () => {
 
   it('keeps a challenge that the exception handler set', async () => {
     const { get } = await serveBoth(
-      throwing(() => new InvalidToken('x')),
-      [onError(InvalidToken, () => ({ status: 401, headers: { 'WWW-Authenticate': 'Own realm="x"' } }))],
+      () => new InvalidToken('x'),
+      onError(InvalidToken, () => ({ status: 401, headers: { 'WWW-Authenticate': 'Own realm="x"' } })),
     )
     for (const { status, challenge } of await get('/auth')) expect([status, challenge]).toEqual([401, 'Own realm="x"'])
   })
@@ -107,10 +103,7 @@ describe('7.3 the exception handler that is chosen', () => {
     const named = (name: string) => () => ({ status: 400, body: name })
     const handlers = [onError(Error, named('Error')), onError(InvalidToken, named('InvalidToken'))]
     for (const order of [handlers, [...handlers].reverse()]) {
-      const { get } = await serveBoth(
-        throwing(() => new Revoked()),
-        order,
-      )
+      const { get } = await serveBoth(() => new Revoked(), ...order)
       for (const { text } of await get('/auth')) expect(text).toBe('InvalidToken')
     }
   })
@@ -118,8 +111,8 @@ describe('7.3 the exception handler that is chosen', () => {
   it('is none if no class fits: Koa answers 500 and emits the exception, and the response does not show it', async () => {
     const exception = new Unrelated('the secret-token was bad')
     const { get, runs, errors } = await serveBoth(
-      throwing(() => exception),
-      [onError(InvalidToken, () => ({ status: 400 }))],
+      () => exception,
+      onError(InvalidToken, () => ({ status: 400 })),
     )
     for (const path of ['/auth', '/operation', '/public']) {
       for (const { status, text } of await get(path)) expect([status, text]).toEqual([500, 'Internal Server Error'])
@@ -135,10 +128,7 @@ describe('7.3 the exception handler that is chosen', () => {
     ['rejects', () => Promise.reject(new Error('x'))],
   ] as const) {
     it(`is a 500 that shows nothing if its handler ${description}`, async () => {
-      const { get, runs } = await serveBoth(
-        throwing(() => new InvalidToken('x')),
-        [onError(InvalidToken, answer)],
-      )
+      const { get, runs } = await serveBoth(() => new InvalidToken('x'), onError(InvalidToken, answer))
       for (const path of ['/auth', '/operation']) {
         for (const { status, text } of await get(path)) expect([status, text]).toEqual([500, 'Internal Server Error'])
       }

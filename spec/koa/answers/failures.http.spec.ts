@@ -22,32 +22,25 @@ type Row = readonly [
   expected: { status: number; challenges: string[]; detail?: string; retryAfter?: string },
 ]
 
+const scopes = ['pets:read', 'pets:write']
+const refused = (...challenges: string[]) => ({ status: 401, challenges })
+const lacking = (scope = '') => ({
+  status: 403,
+  challenges: [`Bearer realm="api", error="insufficient_scope"${scope}`],
+})
+const down = (retryAfter: string) => ({ status: 503, challenges: [], retryAfter })
+
 const rows: ReadonlyArray<Row> = [
-  ['absent', AuthError.absent, { status: 401, challenges: [challenge.bearer] }],
-  ['malformed', AuthError.malformed, { status: 401, challenges: [challenge.refusedBearer] }],
-  ['invalid', AuthError.invalid, { status: 401, challenges: [challenge.refusedBearer] }],
-  ['expired', AuthError.expired, { status: 401, challenges: [challenge.refusedBearer] }],
+  ['absent', AuthError.absent, refused(challenge.bearer)],
+  ['malformed', AuthError.malformed, refused(challenge.refusedBearer)],
+  ['invalid', AuthError.invalid, refused(challenge.refusedBearer)],
+  ['expired', AuthError.expired, refused(challenge.refusedBearer)],
   ['forged', AuthError.forged, { status: 403, challenges: [], detail: 'CSRF check Failed' }],
-  [
-    'insufficient',
-    AuthError.insufficient(),
-    { status: 403, challenges: ['Bearer realm="api", error="insufficient_scope"'] },
-  ],
-  [
-    'insufficient with scopes',
-    AuthError.insufficient(['pets:read', 'pets:write']),
-    {
-      status: 403,
-      challenges: ['Bearer realm="api", error="insufficient_scope", scope="pets:read pets:write"'],
-    },
-  ],
-  ['unavailable', AuthError.unavailable(), { status: 503, challenges: [], retryAfter: '5' }],
-  ['unavailable with seconds', AuthError.unavailable(120), { status: 503, challenges: [], retryAfter: '120' }],
-  [
-    'unavailable with a fraction of seconds',
-    AuthError.unavailable(0.2),
-    { status: 503, challenges: [], retryAfter: '1' },
-  ],
+  ['insufficient', AuthError.insufficient(), lacking()],
+  ['B-16 insufficient with scopes', AuthError.insufficient(scopes), lacking(`, scope="${scopes.join(' ')}"`)],
+  ['unavailable', AuthError.unavailable(), down('5')],
+  ['unavailable with seconds', AuthError.unavailable(120), down('120')],
+  ['unavailable with a fraction of seconds', AuthError.unavailable(0.2), down('1')],
 ]
 
 const says: ReadonlyArray<readonly [dialect: string, say: (failure: AuthError) => unknown]> = [

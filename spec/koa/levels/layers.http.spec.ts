@@ -3,7 +3,7 @@ import Router, { type RouterInstance } from '@koa/router'
 import type { Next } from 'koa'
 import { also, apiKeyHeader, authSettings, httpBearer, onError, withAuth } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { bearer, challenge, running } from '../../support/models/behavior.js'
+import { bearer, challenge, running, type Sending } from '../../support/models/behavior.js'
 import {
   appOf,
   bearerFor,
@@ -27,7 +27,7 @@ interface Ctx {
 const authOf = ({ request }: Ctx): unknown => Reflect.get(request, 'auth')
 
 describe('a handler whose next() reaches a second layer of the same URL finds its own principal afterwards', () => {
-  const through = async (second: unknown, handle: (ctx: Ctx) => unknown, sent = bearer('t')) => {
+  const through = async (second: unknown, handle: (ctx: Ctx) => unknown, sent: Sending = bearer('t')) => {
     const met: Record<string, unknown> = {}
     const { ask } = await running((app) => {
       const first = async (ctx: Ctx, next: Next) => {
@@ -49,40 +49,26 @@ describe('a handler whose next() reaches a second layer of the same URL finds it
     return { ...met, status, challenges }
   }
   const anna = { user: 'anna' }
+  const acme = { client: 'Acme' }
   const answer = (ctx: Ctx) => {
     ctx.body = 'ok'
   }
   const fail = () => Promise.reject(new Error('inside'))
+  const failSync = (): never => JSON.parse('{') as never
   const withKey = { headers: { ...bearer('t').headers, 'X-Key': 'k' } }
 
-  test('if the second layer is public', async () => {
-    const seen = await through(null, answer)
-    expect(seen).toEqual({ before: anna, inside: undefined, after: anna, status: 200, challenges: [] })
-  })
-
-  test('if the second layer is public and throws, sync or async', async () => {
-    for (const handle of [fail, (): never => JSON.parse('{') as never]) {
-      expect(await through(null, handle)).toMatchObject({ inside: undefined, after: anna, status: 500 })
-    }
-  })
-
-  test('if the second layer has another principal, and throws', async () => {
-    const other = { client: 'Acme' }
-    expect(await through(key, answer, withKey)).toMatchObject({ inside: other, after: anna, status: 200 })
-    expect(await through(key, fail, withKey)).toMatchObject({ inside: other, after: anna, status: 500 })
-  })
-
-  test('if the second layer refuses', async () => {
-    const seen = await through(key, answer)
-    expect(seen).toMatchObject({ status: 401, challenges: [challenge.key('header', 'X-Key')] })
-    expect(seen).not.toHaveProperty('inside')
-    expect(seen).toMatchObject({ before: anna, after: anna })
-  })
-
-  test('if the hook of the second layer throws', async () => {
-    const seen = await through((): unknown => JSON.parse('{'), answer)
-    expect(seen).toMatchObject({ before: anna, after: anna, status: 500 })
-    expect(seen).not.toHaveProperty('inside')
+  test.each<[second: string, auth: unknown, handle: (ctx: Ctx) => unknown, sent: Sending | undefined, seen: object]>([
+    ['is public', null, answer, undefined, { inside: undefined, status: 200, challenges: [] }],
+    ['is public and rejects', null, fail, undefined, { inside: undefined, status: 500 }],
+    ['is public and throws', null, failSync, undefined, { inside: undefined, status: 500 }],
+    ['has another principal', key, answer, withKey, { inside: acme, status: 200 }],
+    ['has another principal, and rejects', key, fail, withKey, { inside: acme, status: 500 }],
+    ['refuses', key, answer, undefined, { status: 401, challenges: [challenge.key('header', 'X-Key')] }],
+    ['has a hook that throws', failSync, answer, undefined, { status: 500 }],
+  ])('if the second layer %s', async (_second, auth, handle, sent, expected) => {
+    const seen = await through(auth, handle, sent)
+    expect(seen).toMatchObject({ before: anna, after: anna, ...expected })
+    expect('inside' in seen).toBe('inside' in expected)
   })
 })
 

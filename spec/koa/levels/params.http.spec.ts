@@ -37,40 +37,30 @@ const bare = (router: RouterInstance) => router.get('/o/:one/:two', handler('par
 const limited = (router: RouterInstance) => router.get('/o/:one/:two', limiter, withAuth(a), handler('param'))
 const hooks = (router: RouterInstance) => hooked(hooked(router, 'two'), 'one')
 
+const level = () => withAuth(a)(new Router())
+const open = () => withAuth(null)(new Router())
 const ways: ReadonlyArray<readonly [description: string, make: () => RouterInstance, limits?: true]> = [
   ['plain router, hooks before the operation', () => guarded(hooks(new Router()))],
   ['plain router, hooks after the operation', () => hooks(guarded(new Router()))],
-  ['derived router, hooks before the operation', () => bare(hooks(withAuth(a)(new Router())))],
-  ['derived router, hooks after the operation', () => hooks(bare(withAuth(a)(new Router())))],
+  ['derived router, hooks before the operation', () => bare(hooks(level()))],
+  ['derived router, hooks after the operation', () => hooks(bare(level()))],
   ['router derived from one with hooks', () => withAuth(a)(hooks(bare(new Router())))],
-  ['derived router, operation with its own guard, hooks before it', () => guarded(hooks(withAuth(null)(new Router())))],
-  ['derived router, operation with its own guard, hooks after it', () => hooks(guarded(withAuth(null)(new Router())))],
-  ['wrapped twice, hooks added between', () => hooks(withAuth(a)(hooked(bare(withAuth(null)(new Router())), 'two')))],
-  ['mounted in a derived router with hooks', () => hooks(withAuth(a)(new Router())).use(bare(new Router()).routes())],
+  ['derived router, operation with its own guard, hooks before it', () => guarded(hooks(open()))],
+  ['derived router, operation with its own guard, hooks after it', () => hooks(guarded(open()))],
+  ['wrapped twice, hooks added between', () => hooks(withAuth(a)(hooked(bare(open()), 'two')))],
+  ['mounted in a derived router with hooks', () => hooks(level()).use(bare(new Router()).routes())],
   [
     'mounted with its own guard in a plain router with hooks before and after',
     () => hooked(hooked(new Router(), 'one').use(guarded(new Router()).routes()), 'two'),
   ],
+  ['limiter, derived router, hooks before the operation', () => limited(hooks(open())), true],
+  ['limiter, derived router, hooks after the operation', () => hooks(limited(open())), true],
   [
-    'limiter before the guard, derived router, hooks before the operation',
-    () => limited(hooks(withAuth(null)(new Router()))),
-    true,
-  ],
-  [
-    'limiter before the guard, derived router, hooks after the operation',
-    () => hooks(limited(withAuth(null)(new Router()))),
-    true,
-  ],
-  [
-    'limiter before the guard, router derived from one with hooks, and wrapped again',
+    'limiter, router derived from one with hooks, and wrapped again',
     () => withAuth(null)(hooked(withAuth(null)(hooked(limited(new Router()), 'two')), 'one')),
     true,
   ],
-  [
-    'limiter before the guard, mounted in a derived router with hooks',
-    () => hooks(withAuth(null)(new Router())).use(limited(new Router()).routes()),
-    true,
-  ],
+  ['limiter, mounted in a derived router with hooks', () => hooks(open()).use(limited(new Router()).routes()), true],
 ]
 
 describe('D-R10 param hooks', () => {

@@ -29,6 +29,7 @@ const [guard, open] = [asMiddleware(a), asMiddleware(null)]
 const hidden = (...middleware: Any[]) => compose(middleware as never) as Any
 const last = handler('p') as unknown as Any
 
+const levelled = () => withAuth(a)(new Router())
 const goOn: Any = (_ctx, next) => next()
 
 const operationOrRouter = 'write router.get(path, withAuth(a), handler), or guard the whole router: withAuth(a)(router)'
@@ -45,39 +46,23 @@ describe('a misplaced guard that is seen when it is written', () => {
     ['router.use(withAuth(a))', byPrefix('router'), () => new Router().use(guard)],
     ["router.use('/p', withAuth(a))", byPrefix('router'), () => new Router().use('/p', guard)],
     ["router.use('/p', middleware, withAuth(null))", byPrefix('router'), () => new Router().use('/p', goOn, open)],
+    ['twice in a derived router', twice('GET'), () => levelled().get('/x', withAuth(a), guard as never, last as never)],
     [
-      'twice in one operation of a derived router',
-      twice('GET'),
-      () => withAuth(a)(new Router()).get('/x', withAuth(a), withAuth(a) as never, handler('p')),
-    ],
-    [
-      'twice in one operation of a plain router that is derived later',
+      'twice in a router that is derived later',
       twice('ALL'),
-      () => withAuth(a)(new Router().all('/x', guard, open, handler('p'))),
+      () => withAuth(a)(new Router().all('/x', guard, open, last)),
     ],
+    ['twice in a plain router', twice('GET'), () => new Router().get('/x', guard, guard, last)],
     [
-      'twice in one operation of a plain router',
-      twice('GET'),
-      () => new Router().get('/x', guard, guard, handler('p')),
-    ],
-    [
-      'a public one and another in one operation of a plain router, with a function between',
+      'public and another, with a function between',
       twice('PUT'),
-      () => new Router().put('/x', open, goOn, guard, handler('p')),
+      () => new Router().put('/x', open, goOn, guard, last),
     ],
+    ['no handler after it', noHandler('GET /x'), () => levelled().get('/x', goOn as never, guard as never)],
+    ['before the path', before('GET'), () => levelled().get(guard as never, '/x' as never, last as never)],
+    ['before the path, in a plain router', before('POST'), () => new Router().post(guard as never, '/x', last)],
     [
-      'no handler after it',
-      noHandler('GET /x'),
-      () => withAuth(a)(new Router()).get('/x', goOn as never, guard as never),
-    ],
-    [
-      'before the path',
-      before('GET'),
-      () => withAuth(a)(new Router()).get(guard as never, '/x' as never, handler('p') as never),
-    ],
-    ['before the path, in a plain router', before('POST'), () => new Router().post(guard as never, '/x', handler('p'))],
-    [
-      'no handler, in a plain router that is derived later',
+      'no handler, in a router that is derived later',
       noHandler('GET /x'),
       () => withAuth(a)(new Router().get('/x', guard)),
     ],

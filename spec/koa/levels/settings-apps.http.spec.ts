@@ -20,10 +20,11 @@ import {
   bearer,
   crossSite,
   running,
-  type Answer,
   type Answering,
   type Running,
+  type Sending,
 } from '../../support/models/behavior.js'
+import { copying } from '../../support/models/wrapping.js'
 
 class Boom extends Error {}
 
@@ -37,72 +38,48 @@ const staff = () =>
   ] as const
 
 /** One setting, how to observe it, and the result with it and without it. */
-interface Case {
-  readonly options: AuthSettings
-  readonly look: (ask: Running['ask'], path: string) => Promise<unknown>
-  readonly held: unknown
-  readonly otherwise: unknown
-}
+type Case = readonly [
+  name: string,
+  options: AuthSettings,
+  look: (ask: Running['ask'], path: string) => Promise<unknown>,
+  held: unknown,
+  otherwise: unknown,
+]
 
-const cases: Readonly<Record<string, Case>> = {
-  'csrf: false': {
-    options: { csrf: false },
-    look: async (ask, path) => statusOf(await ask(path, forged())),
-    held: 200,
-    otherwise: 403,
-  },
-  trustedOrigins: {
-    options: { trustedOrigins: ['https://friend.example'] },
-    look: async (ask, path) => statusOf(await ask(path, forged('https://friend.example'))),
-    held: 200,
-    otherwise: 403,
-  },
-  realm: {
-    options: { realm: 'weak' },
-    look: async (ask, path) => (await ask(path)).challenges[0],
-    held: 'Bearer realm="weak"',
-    otherwise: 'Bearer realm="api"',
-  },
-  timeout: {
-    options: { timeout: 10 },
-    look: async (ask, path) => statusOf(await ask(path, bearer('slow'))),
-    held: 503,
-    otherwise: 200,
-  },
-  errorMapper: {
-    options: { errorMapper: perFailure({ absent: () => ({ status: 418, body: 'tea' }) }) },
-    look: async (ask, path) => statusOf(await ask(path)),
-    held: 418,
-    otherwise: 401,
-  },
-  explain: {
-    options: { explain: true },
-    look: async (ask, path) => Object.hasOwn(Object((await ask(path)).body), 'tried'),
-    held: true,
-    otherwise: false,
-  },
-  'onError, for an authenticator': {
-    options: { onError: [onError(Boom, () => ({ status: 402, body: { detail: 'boom' } }))] },
-    look: async (ask, path) => statusOf(await ask(path, bearer('boom'))),
-    held: 402,
-    otherwise: 500,
-  },
-  'onError, for an operation': {
-    options: { onError: [onError(Boom, () => ({ status: 402, body: { detail: 'boom' } }))] },
-    look: async (ask, path) => statusOf(await ask(`${path}?throw`, bearer('good'))),
-    held: 402,
-    otherwise: 500,
-  },
-}
-
-const statusOf = ({ status }: Answer): number => status
-const forged = (origin?: string) => ({
+const status =
+  (sending?: Sending, query = '') =>
+  async (ask: Running['ask'], path: string) =>
+    (await ask(path + query, sending)).status
+const boom = { onError: [onError(Boom, () => ({ status: 402, body: { detail: 'boom' } }))] }
+const tea = perFailure({ absent: () => ({ status: 418, body: 'tea' }) })
+const friend = 'https://friend.example'
+const forged = (headers: object | undefined) => ({
   method: 'POST',
-  headers: {
-    ...basic('anna:good').headers,
-    ...(origin === undefined ? crossSite.headers : { Origin: origin }),
-  },
+  headers: { ...basic('anna:good').headers, ...headers },
 })
+
+const cases: ReadonlyArray<Case> = [
+  ['csrf: false', { csrf: false }, status(forged(crossSite.headers)), 200, 403],
+  ['trustedOrigins', { trustedOrigins: [friend] }, status(forged({ Origin: friend })), 200, 403],
+  [
+    'realm',
+    { realm: 'weak' },
+    async (ask, path) => (await ask(path)).challenges[0],
+    'Bearer realm="weak"',
+    'Bearer realm="api"',
+  ],
+  ['timeout', { timeout: 10 }, status(bearer('slow')), 503, 200],
+  ['errorMapper', { errorMapper: tea }, status(), 418, 401],
+  [
+    'explain',
+    { explain: true },
+    async (ask, path) => Object.hasOwn(Object((await ask(path)).body), 'tried'),
+    true,
+    false,
+  ],
+  ['onError, for an authenticator', boom, status(bearer('boom')), 402, 500],
+  ['onError, for an operation', boom, status(bearer('good'), '?throw'), 402, 500],
+]
 
 const operations = <R extends RouterInstance>(router: R, answering: Answering, path = '/own'): R => {
   const answer: Answering = (ctx) => {
@@ -216,24 +193,21 @@ const mounted = (
     other: () => other(answering).routes(),
   })
 
-describe.each(Object.entries(cases))(
-  'the setting %s of one application',
-  (_name, { options, look, held, otherwise }) => {
-    describe.each(mountings)('mounted %s', (_mounting, own, mounting) => {
-      test.each([
-        ['a plain router', sibling],
-        ['an application', siblingApp],
-      ])('R08 applies to its operations, not to those of %s beside it', async (_sibling, other) => {
-        const { ask } = await running((app, answering) => {
-          app.use(mounted(mounting, options, answering, other).routes())
-        })
-        expect(await look(ask, own)).toBe(held)
-        expect(await look(ask, '/admin/o')).toBe(otherwise)
-        expect(await look(ask, '/ADMIN/O')).toBe(otherwise)
+describe.each(cases)('the setting %s of one application', (_name, options, look, held, otherwise) => {
+  describe.each(mountings)('mounted %s', (_mounting, own, mounting) => {
+    test.each([
+      ['a plain router', sibling],
+      ['an application', siblingApp],
+    ])('R08 applies to its operations, not to those of %s beside it', async (_sibling, other) => {
+      const { ask } = await running((app, answering) => {
+        app.use(mounted(mounting, options, answering, other).routes())
       })
+      expect(await look(ask, own)).toBe(held)
+      expect(await look(ask, '/admin/o')).toBe(otherwise)
+      expect(await look(ask, '/ADMIN/O')).toBe(otherwise)
     })
-  },
-)
+  })
+})
 
 // As tracers do, each function of a layer is replaced by one that calls it
 const originals = { register: Router.prototype.register, use: Router.prototype.use }
@@ -252,18 +226,12 @@ const wrapLayers = (wrap: (f: Function) => Function): void => {
 afterEach(() => {
   Object.assign(Router.prototype, originals)
 })
-const copying = (f: Function): Function =>
-  Object.defineProperties(
-    (...args: unknown[]): unknown => Reflect.apply(f, undefined, args),
-    Object.getOwnPropertyDescriptors(f),
-  )
-
 describe('R08 under tracers that wrap the functions of layers', () => {
   test.each(mountings)(
     'R08 settings of an application mounted %s apply to its operations only',
     async (_mounting, own, mounting) => {
       wrapLayers(copying)
-      for (const { options, look, held, otherwise } of Object.values(cases)) {
+      for (const [, options, look, held, otherwise] of cases) {
         const { ask } = await running((app, answering) => {
           app.use(mounted(mounting, options, answering, sibling).routes())
         })
