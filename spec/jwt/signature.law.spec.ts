@@ -182,6 +182,8 @@ const accepts = async (token: string, keys: ReadonlyArray<JWK>): Promise<boolean
 
 const asymmetric = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 
+const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+
 const RUNS = process.env['SIGNATURES'] === undefined ? samples(900) : Number(process.env['SIGNATURES'])
 
 describe('the signature of a token', () => {
@@ -236,6 +238,20 @@ describe('the signature of a token', () => {
     },
     300_000,
   )
+
+  it('a part of a token has one spelling: that of the bytes that Node reads (RFC 4648 §3.5)', () => {
+    const head = part({})
+    const met = { one: 0, other: 0 }
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(...letters), minLength: 1, maxLength: 9 }), (written) => {
+        const isOne = Buffer.from(written, 'base64url').toString('base64url') === written
+        met[isOne ? 'one' : 'other']++
+        expect(readCompact(`${head}.${head}.${written}`) !== undefined).toBe(isOne)
+      }),
+      { numRuns: 500 },
+    )
+    expect(Math.min(met.one, met.other)).toBeGreaterThan(50)
+  })
 
   it('PS256: of a salt of another length is refused, as by jose (RFC 7518 §3.5)', async () => {
     for (const saltLength of [0, 20, 64]) {

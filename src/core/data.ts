@@ -38,7 +38,9 @@ export const ownFields = (record: object): Readonly<Record<string, unknown>> => 
 /** The own properties of the object that a string is as JSON; `undefined` for any other string. */
 export const jsonFields = (text: string): Readonly<Record<string, unknown>> | undefined => {
   const read: unknown = unlessThrown(() => JSON.parse(text))
-  return typeof read === 'object' && read !== null && !Array.isArray(read) ? ownFields(read) : undefined
+  if (typeof read !== 'object' || read === null || Array.isArray(read)) return undefined
+  // Safe: nobody else has this object yet, and a copy would take longer
+  return Object.setPrototypeOf(read, null) as Readonly<Record<string, unknown>>
 }
 
 /** What a function returns; `undefined` if it throws. */
