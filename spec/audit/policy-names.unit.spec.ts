@@ -97,35 +97,23 @@ const introspected = (path: string) =>
   })
 
 describe('S04 what is around an authenticator is in its line', () => {
+  const counted = (more: object) => throttled({ limiter: limiterOf(5), ...more })(basic)
+  const keyed = `[basic throttled 5/900 s or unthrottled keys ${functionName(byName)}]`
+  const token = '[bearer issuer https://login.example audience b profile rfc9068 authorizedParties web]'
   const pairs: ReadonlyArray<[name: string, was: unknown, is: unknown, words: string]> = [
     ['another plain function', isAdmin, isOther, `[custom ${functionName(isOther)}]`],
-    [
-      'recoverUnavailable',
-      admin,
-      recoverUnavailable(directory)(admin),
-      `[bearer recoverUnavailable ${functionName(directory)}]`,
-    ],
-    ['throttled', basic, throttled({ limiter: limiterOf(5) })(basic), '[basic throttled 5/900 s]'],
+    ['recovery', admin, recoverUnavailable(directory)(admin), `[bearer recoverUnavailable ${functionName(directory)}]`],
+    ['throttled', basic, counted({}), '[basic throttled 5/900 s]'],
     ['flatMap', admin, flatMap(check)(admin), `[bearer flatMap ${functionName(check)}]`],
     [
-      'another function of authorize',
+      'authorize',
       authorize(isAdmin)(admin),
       authorize(isOther)(admin),
       `[bearer | authorized by ${functionName(isOther)}]`,
     ],
-    [
-      'what a guess counts under, and when it does not',
-      throttled({ limiter: limiterOf(5) })(basic),
-      throttled({ limiter: limiterOf(5), onStoreError: 'unthrottled', keys: byName })(basic),
-      `[basic throttled 5/900 s or unthrottled keys ${functionName(byName)}]`,
-    ],
+    ['what a guess counts under', counted({}), counted({ onStoreError: 'unthrottled', keys: byName }), keyed],
     ["fp-ts's own combinators", admin, describedAs(admin)((request) => admin(request)), '[bearer describedAs]'],
-    [
-      'a token',
-      jwt({}),
-      jwt({ audience: 'b', profile: 'rfc9068', authorizedParties: ['web', 'app'] }),
-      '[bearer issuer https://login.example audience b profile rfc9068 authorizedParties web app]',
-    ],
+    ['a token', jwt({}), jwt({ audience: 'b', profile: 'rfc9068', authorizedParties: ['web'] }), token],
     [
       'another endpoint',
       introspected('a'),
@@ -196,6 +184,7 @@ const readers = () => requireScopes<unknown>(['read'], { granted: nothingGranted
 
 describe('S04 two that would have the same words', () => {
   const staff = () => httpBearer({ schemeName: 'staff', authenticate: () => 'anna' })
+  const saying = (scope: string) => requireScopes(['read'], { granted: () => scope })
   const rolled = (role: string) => authorize((principal: string) => principal === role)
   it.each<[name: string, routers: () => ReadonlyArray<RouterInstance>, fix: string]>([
     ['two kinds', () => [routed(admin, user)], 'schemeName'],
@@ -220,27 +209,13 @@ describe('S04 two that would have the same words', () => {
         [`two ${kind} under scopes`, () => [routed(readers()(own()), readers()(own()))], 'schemeName'],
       ]
     }),
-    [
-      'two functions that find scopes',
-      () => [routed(readers()(admin), requireScopes(['read'], { granted: () => 'read' })(admin))],
-      'granted',
-    ],
+    ['two functions that find scopes', () => [routed(readers()(admin), saying('read')(admin))], 'granted'],
     [
       'two functions that find scopes, in lists of two routers',
-      () => [
-        routed([basic, readers()(admin)]),
-        routed([basic, requireScopes(['read'], { granted: () => 'read' })(admin)]),
-      ],
+      () => [routed([basic, readers()(admin)]), routed([basic, saying('read')(admin)])],
       'granted',
     ],
-    [
-      'two functions that find scopes and that one factory made',
-      () => {
-        const saying = (scope: string) => requireScopes(['read'], { granted: () => scope })
-        return [routed(saying('read')(admin), saying('write')(admin))]
-      },
-      'granted',
-    ],
+    ['two that find scopes, of one factory', () => [routed(saying('read')(admin), saying('write')(admin))], 'granted'],
     ['two conditions that one factory made', () => [routed(rolled('a')(admin), rolled('b')(admin))], 'name'],
     ...['limiter', 'by', 'points'].map((option): [string, () => ReadonlyArray<RouterInstance>, string] => [
       `two ${option} of rate limits that one factory made`,
@@ -296,10 +271,7 @@ describe('S04 two that would have the same words', () => {
         authorize(isAdmin)(admin),
         authorize(isAdmin)(basic),
         map(() => 1)(admin),
-        throttled({ limiter: limiterOf(5) })(basic),
-        throttled({ limiter: limiterOf(5) })(basic),
-        sessionAuth(),
-        sessionAuth(),
+        ...[1, 2].flatMap(() => [throttled({ limiter: limiterOf(5) })(basic), sessionAuth(), readers()(admin)]),
         ...sessionKinds.flatMap(([, made]) => [
           made(),
           made(),
@@ -308,8 +280,6 @@ describe('S04 two that would have the same words', () => {
         ]),
         sessionAuthSuperUser({ refuse: 'insufficient' }),
         sessionAuthSuperUser({ refuse: 'insufficient' }),
-        readers()(admin),
-        readers()(admin),
         requireScopes(['read'], { granted: () => 'read' })(basic),
         requireScopes(['write'], { granted: () => 'write' })(admin),
         isAdmin,
@@ -372,12 +342,8 @@ describe('what the text of a function cannot tell apart', () => {
     expect(written(of(bound(), 'rules of notes'))).toContain('rules of notes (bound, not compared)')
     expect(() => seal(of(bound(), 'rules of notes'), { lock })).not.toThrow()
     expect(() => seal(of(bound(), 'rules of others'), { lock })).toThrow(/auth.lock/)
-    expect(() =>
-      seal(
-        of(() => true),
-        { lock },
-      ),
-    ).toThrow(/auth.lock/)
+    const other = of(() => true)
+    expect(() => seal(other, { lock })).toThrow(/auth.lock/)
   })
 
   it.each(kinds)('%s: another text of the same name is another function', (_kind, of) => {

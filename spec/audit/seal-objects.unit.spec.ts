@@ -68,28 +68,19 @@ describe('a policy file', () => {
 
   const directionOf = (before: Router, after: Router) =>
     differencesOf(linesOf(audit(before)), linesOf(audit(after))).map(({ direction }) => direction)
-  const one = (...conditions: Array<ReturnType<typeof unchecked> | ReturnType<typeof note>>) => {
-    const router = new Router()
-    const [first] = conditions
-    // Safe: both take any principal
-    router.get(
-      '/notes/:id',
-      first === undefined ? withAuth(user) : withAuth(user, first as ReturnType<typeof note>),
-      () => {},
-    )
-    return router
-  }
+  const one = (condition?: ReturnType<typeof unchecked> | ReturnType<typeof note>) =>
+    new Router().get('/notes/:id', withAuth(condition?.(user) ?? user), () => {})
 
-  it('shows each change: an object less opens, one more closes, other functions and reasons are changes', () => {
-    expect(directionOf(one(note()), one())).toStrictEqual(['opened'])
-    expect(directionOf(one(), one(note()))).toStrictEqual(['closed'])
-    expect(directionOf(one(note()), one(note(other)))).toStrictEqual(['changed'])
-    expect(directionOf(one(note()), one(note(find, 403)))).toStrictEqual(['changed'])
-    expect(directionOf(one(), one(unchecked('id', 'all members read it')))).toStrictEqual(['changed'])
-    expect(
-      directionOf(one(unchecked('id', 'all members read it')), one(unchecked('id', 'the handler checks'))),
-    ).toStrictEqual(['changed'])
-    expect(directionOf(one(note()), one(note()))).toStrictEqual([])
+  it.each([
+    ['an object less', one(note()), one(), ['opened']],
+    ['an object more', one(), one(note()), ['closed']],
+    ['another function', one(note()), one(note(other)), ['changed']],
+    ['another answer', one(note()), one(note(find, 403)), ['changed']],
+    ['a reason more', one(), one(unchecked('id', 'all members read it')), ['changed']],
+    ['another reason', one(unchecked('id', 'all read it')), one(unchecked('id', 'the handler checks')), ['changed']],
+    ['nothing', one(note()), one(note()), []],
+  ])('shows a change: %s', (_what, before, after, directions) => {
+    expect(directionOf(before, after)).toStrictEqual(directions)
   })
 })
 

@@ -129,39 +129,25 @@ describe('audit --asvs', () => {
   }
   const one = (auth: unknown, path = '/a') => of(new Router().get(path, guardOf(auth) as never, handle))
   const key = apiKeyHeader({ authenticate: () => ({}) })
+  const ahead = (path: string) => new Router().get(path, open, handle)
+  const behind = (router: Router) => mounted((app) => app.use(handle).use(router.get('/a', handle).routes()))
   // applications with a planted fault, and the requirements that it breaks
   const faults: ReadonlyArray<readonly [what: string, ids: string, () => ReturnType<typeof of>]> = [
     ['an operation without a decision', '8.1.1 8.2.1 8.3.1', () => of(new Router().get('/reports', handle))],
     ['one of several without a decision', '8.2.1', () => of(new Router().get('/a', staff, handle).get('/b', handle))],
-    [
-      'an open operation first',
-      '8.1.1 8.2.1',
-      () => of(new Router().get('/:any', open, handle).get('/a', staff, handle)),
-    ],
-    ['first in part', '8.3.1', () => of(new Router().get('/a/:id', open, handle).get('/a/b', staff, handle))],
+    ['an open operation first', '8.1.1 8.2.1', () => of(ahead('/:any').get('/a', staff, handle))],
+    ['first in part', '8.3.1', () => of(ahead('/a/:id').get('/a/b', staff, handle))],
     ['an object that no condition reads', '8.1.1 8.2.2', () => of(guarded().get('/notes/:id', handle))],
     ['an object in only one of two ways in', '8.2.2', () => one([bearer, cookie], '/notes/:id')],
-    [
-      'a parameter that needs no check',
-      '8.2.2',
-      () => one(unchecked('id', 'all members read it')(bearer), '/notes/:id'),
-    ],
+    ['a parameter that needs no check', '8.2.2', () => one(unchecked('id', 'all read it')(bearer), '/notes/:id')],
     ['a second object that no condition reads', '8.2.2', () => one(note(bearer), '/notes/:id/parts/:part')],
     ['a write without any scope', '8.2.1', () => of(withAuth(bearer)(new Router()).post('/reports', handle))],
     ['anonymous callers get in', '8.2.1', () => one(optional(bearer))],
     ['a public write', '8.2.1', () => of(new Router().post('/reports', open, handle))],
     ['a plain function as authenticator', '8.1.1 8.3.1', () => one(anyone)],
     ['a RegExp as path', '8.1.1', () => of(guarded().get(/^\/reports/, handle))],
-    [
-      'middleware without a guard',
-      '8.3.1',
-      () => mounted((app) => app.use(handle).use(guarded().get('/a', handle).routes())),
-    ],
-    [
-      'a condition beside an open way',
-      '8.2.1',
-      () => of(new Router().get('/a', withAuth(condition(bearer)), handle).get('/b', open, handle)),
-    ],
+    ['middleware without a guard', '8.3.1', () => behind(guarded())],
+    ['a condition beside an open way', '8.2.1', () => of(ahead('/b').get('/a', withAuth(condition(bearer)), handle))],
   ]
 
   it.each(faults)('does not say holds: %s (%s)', (_what, ids, build) => {
@@ -193,6 +179,8 @@ describe('audit --asvs', () => {
     router.get(path, guardOf(auth) as never, handle)
   const post = (path: string, f: unknown) => (router: RouterInstance) => router.post(path, open, f as never)
   const limited = throttled(inTree)(free)
+  const out = () => backChannelLogout(provider(), { user: accountOf })
+  const opaque = httpBearer({ authenticate: () => ({}), bearerFormat: 'JWT' })
   const back = (router: RouterInstance) => router.get('/callback', open, finish(provider(), accountOf))
 
   it.each<readonly [id: string, verdict: string, why: RegExp, () => ReturnType<typeof of>]>([
@@ -214,36 +202,16 @@ describe('audit --asvs', () => {
     ],
     ['6.3.1', 'fails', /GET \/a/, () => one(free)],
     ['6.3.1', 'holds', /GET \/a/, () => one(limited)],
-    [
-      '6.3.1',
-      'not known',
-      /USE/,
-      () => mounted((app) => app.use(handle).use(withAuth(limited)(new Router()).get('/a', handle).routes())),
-    ],
+    ['6.3.1', 'not known', /USE/, () => behind(withAuth(limited)(new Router()))],
     ['6.3.6', 'fails', /POST \/m/, () => me(post('/m', begin(emailSignIn(mail))))],
     ['6.5.5', 'fails', /11 min/, () => me(post('/m', begin(emailSignIn({ ...mail, lifetime: 660_000 }))))],
     ['10.5.1', 'holds', /GET \/callback/, () => signing({}, back)],
     ['10.5.1', 'not known', /GET \/other/, () => signing({}, (r) => back(r).get('/other', open, handle))],
-    [
-      '10.5.5',
-      'holds',
-      /POST \/out/,
-      () => signing({ list: true }, post('/out', backChannelLogout(provider(), { user: accountOf }))),
-    ],
+    ['10.5.5', 'holds', /POST \/out/, () => signing({ list: true }, post('/out', out()))],
     ['9.1.2', 'holds', /httpJwt/, () => one(jwt())],
     ['9.1.1', 'not known', /GET \/a: tokens are read by a function of the application/, () => one([jwt(), bearer])],
-    [
-      '9.1.1',
-      'not known',
-      /function of the application/,
-      () => one(httpBearer({ authenticate: () => ({}), bearerFormat: 'JWT' })),
-    ],
-    [
-      '9.1.1',
-      'not known',
-      /read no token: GET \/b/,
-      () => of(new Router().get('/a', withAuth(jwt()), handle).get('/b', open, handle)),
-    ],
+    ['9.1.1', 'not known', /function of the application/, () => one(opaque)],
+    ['9.1.1', 'not known', /read no token: GET \/b/, () => of(ahead('/b').get('/a', withAuth(jwt()), handle))],
     ['9.2.3', 'fails', /any audience/, () => one(jwt({ audience: false, authorizedParties: ['shop'] }))],
     ['9.2.2', 'not known', /profile/, () => one(jwt())],
     ['9.2.2', 'holds', /httpJwt/, () => one(jwt({ profile: 'rfc9068' }))],

@@ -68,19 +68,9 @@ const strong = (kinds: Iterable<Kind>): ReadonlyArray<Sent> => [...kinds].map((k
 
 const isMinimal = <A>(set: ReadonlySet<A>, among: ReadonlyArray<ReadonlySet<A>>): boolean =>
   !among.some((other) => other.size < set.size && [...other].every((one) => set.has(one)))
+const named = (set: ReadonlySet<Kind>): string => [...set].map(({ at }) => at).sort().join(' + ') // prettier-ignore
 const minimal = (sets: ReadonlyArray<ReadonlySet<Kind>>): string[] =>
-  [
-    ...new Set(
-      sets
-        .filter((set) => isMinimal(set, sets))
-        .map((set) =>
-          [...set]
-            .map(({ at }) => at)
-            .sort()
-            .join(' + '),
-        ),
-    ),
-  ].sort()
+  [...new Set(sets.filter((set) => isMinimal(set, sets)).map(named))].sort()
 
 const APPLICATIONS = samples(250)
 const seen = {

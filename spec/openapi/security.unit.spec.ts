@@ -240,6 +240,7 @@ describe('failures', () => {
     })
   })
 
+  const header = { 'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' } }
   const unauthorized = { $ref: '#/components/responses/Unauthorized' }
   const forbidden = { $ref: '#/components/responses/Forbidden' }
   const unavailable = { $ref: '#/components/responses/ServiceUnavailable' }
@@ -261,15 +262,11 @@ describe('failures', () => {
       expect(responsesOf(own, [])).toEqual(own)
     })
 
-    const header = { 'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' } }
+    const [no, bare, reference] = [{ description: 'No' }, { headers: {} }, { $ref: '#/components/responses/No' }]
     it.each([
-      [
-        'a described 401 gets the header of the challenge',
-        { description: 'No' },
-        { description: 'No', headers: header },
-      ],
-      ['a described 401 with headers stays', { description: 'No', headers: {} }, { description: 'No', headers: {} }],
-      ['a reference stays', { $ref: '#/components/responses/No' }, { $ref: '#/components/responses/No' }],
+      ['a described 401 gets the header of the challenge', no, { ...no, headers: header }],
+      ['a described 401 with headers stays', { ...no, ...bare }, { ...no, ...bare }],
+      ['a reference stays', reference, reference],
     ])('%s', (_, own, expected) => {
       expect(responsesOf({ 401: own }, [401])).toEqual({ 401: expected })
     })
@@ -301,21 +298,14 @@ describe('failures', () => {
           example: { type: 'about:blank', title, status, detail: title },
         },
       })
+      const retry = { 'Retry-After': { $ref: '#/components/headers/Retry-After' } }
       expect(responses).toMatchObject({
         Unauthorized: { headers: header, content: problem(401, 'Unauthorized') },
         Forbidden: { content: problem(403, 'Forbidden') },
-        TooManyRequests: {
-          headers: { 'Retry-After': { $ref: '#/components/headers/Retry-After' } },
-          content: problem(429, 'Too Many Requests'),
-        },
-        ServiceUnavailable: {
-          headers: { 'Retry-After': { $ref: '#/components/headers/Retry-After' } },
-          content: problem(503, 'Service Unavailable'),
-        },
+        TooManyRequests: { headers: retry, content: problem(429, 'Too Many Requests') },
+        ServiceUnavailable: { headers: retry, content: problem(503, 'Service Unavailable') },
       })
       expect(responses?.['Forbidden']).not.toHaveProperty('headers')
     })
-
-    const header = { 'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' } }
   })
 })

@@ -27,33 +27,29 @@ describe('test runners', () => {
   })
   afterAll(() => project?.remove())
 
-  it('node:test: right authenticators pass', async () => {
-    const { code, output } = await project.node('--test', '--test-reporter=tap', 'node.js')
-    expect([code, counted(output, /# fail (\d+)/)], output.slice(-2000)).toStrictEqual([0, 0])
-    expect(counted(output, /# pass (\d+)/)).toBeGreaterThan(100)
-  })
-
-  it('node:test: wrong ones fail, with the counterexample and the fix', async () => {
-    const { code, output } = await project.node('--test', '--test-reporter=tap', 'mistakes.node.js')
-    expect(code).toBe(1)
-    expect(counted(output, /# fail (\d+)/)).toBeGreaterThanOrEqual(14)
-    expect(output).toContain('X-PIN: 04711')
-    expect(output).toContain('fix: ')
-  })
-
-  it('vitest: right authenticators pass', async () => {
-    const { code, output } = await project.node('node_modules/vitest/vitest.mjs', 'run', 'right.test.js')
-    expect(code, output.slice(-2000)).toBe(0)
-    expect(counted(output, /Tests +(\d+) passed/)).toBeGreaterThan(100)
-  })
-
-  it('vitest: wrong ones fail, with the counterexample and the fix', async () => {
-    const { code, output } = await project.node('node_modules/vitest/vitest.mjs', 'run', 'mistakes.test.js')
-    expect(code).toBe(1)
-    expect(counted(output, /Tests +(\d+) failed/)).toBeGreaterThanOrEqual(14)
-    expect(output).toContain('X-PIN: 04711')
-    expect(output).toContain('fix: ')
-  })
+  const tap = ['--test', '--test-reporter=tap']
+  const vitest = ['node_modules/vitest/vitest.mjs', 'run']
+  it.each([
+    ['node:test', [...tap, 'node.js'], [...tap, 'mistakes.node.js'], /# pass (\d+)/, /# fail (\d+)/],
+    [
+      'vitest',
+      [...vitest, 'right.test.js'],
+      [...vitest, 'mistakes.test.js'],
+      /Tests +(\d+) passed/,
+      /Tests +(\d+) failed/,
+    ],
+  ])(
+    '%s: right authenticators pass; wrong ones fail, with the counterexample and the fix',
+    async (_runner, right, wrong, passed, failed) => {
+      const good = await project.node(...right)
+      expect([good.code, counted(good.output, failed)], good.output.slice(-2000)).toStrictEqual([0, 0])
+      expect(counted(good.output, passed)).toBeGreaterThan(100)
+      const bad = await project.node(...wrong)
+      expect(bad.code).toBe(1)
+      expect(counted(bad.output, failed)).toBeGreaterThanOrEqual(14)
+      for (const part of ['X-PIN: 04711', 'fix: ']) expect(bad.output).toContain(part)
+    },
+  )
 
   it('needs no globals of a runner', async () => {
     const { code, output } = await project.node(

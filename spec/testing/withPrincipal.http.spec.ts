@@ -5,6 +5,7 @@ import { also, apiApp, apiKeyCookie, apiKeyHeader, httpBearer, optional, withAut
 import { audit, seal } from 'koa-with-auth/audit'
 import { expectGuarded, withPrincipal } from 'koa-with-auth/testing'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { guardOf } from '../support/models/levels.js'
 import { ask, listen } from '../support/servers/server.js'
 
 const anna = { user: 'anna' }
@@ -43,24 +44,17 @@ const routerOf = () => {
 afterEach(() => vi.unstubAllEnvs())
 
 describe('the copy of withPrincipal', () => {
-  it('admits every request with this principal, wherever an operation is guarded', async () => {
-    const copy = withPrincipal(anna)(routerOf())
-    for (const path of ['/inherited', '/own', '/optional', '/both']) {
-      expect(await reported(copy, path)).toStrictEqual([200, anna])
-    }
-  })
-
-  it('leaves public operations public, without a principal', async () => {
-    expect(await reported(withPrincipal(anna)(routerOf()), '/public')).toStrictEqual([200, null])
-  })
-
-  it('calls no authenticator, and does not check for other sites', async () => {
-    const init = { method: 'POST', headers: { 'Sec-Fetch-Site': 'cross-site', Authorization: 'Bearer wrong' } }
-    expect(await reported(withPrincipal(anna)(routerOf()), '/write', init)).toStrictEqual([200, anna])
-  })
-
-  it('makes the caller anonymous with undefined, in an optional operation', async () => {
-    expect(await reported(withPrincipal(undefined)(routerOf()), '/optional')).toStrictEqual([200, null])
+  const foreign = { method: 'POST', headers: { 'Sec-Fetch-Site': 'cross-site', Authorization: 'Bearer wrong' } }
+  it.each<[what: string, principal: unknown, path: string, expected: unknown, init?: RequestInit]>([
+    ['admits every request with this principal', anna, '/inherited', anna],
+    ['also where an operation has its own guard', anna, '/own', anna],
+    ['also where it is optional', anna, '/optional', anna],
+    ['also where a level adds', anna, '/both', anna],
+    ['leaves public operations public, without a principal', anna, '/public', null],
+    ['calls no authenticator, and does not check for other sites', anna, '/write', anna, foreign],
+    ['makes the caller anonymous with undefined, in an optional operation', undefined, '/optional', null],
+  ])('%s', async (_what, principal, path, expected, init) => {
+    expect(await reported(withPrincipal(principal)(routerOf()), path, init)).toStrictEqual([200, expected])
   })
 
   it('sends the same header fields as production', async () => {
@@ -132,20 +126,14 @@ describe('the original router of withPrincipal', () => {
 })
 
 describe('withPrincipal outside of tests', () => {
-  it.each(['production', 'prod', 'Production', 'staging', 'development', ''])(
+  it.each(['production', 'prod', 'Production', 'staging', 'development', '', undefined])(
     'R20 is refused with NODE_ENV %j when it is called',
     (env) => {
       vi.stubEnv('NODE_ENV', env)
-      expect(() => withPrincipal(anna)).toThrow(new RegExp(`NODE_ENV is test; here it is ${env}`))
+      const fix = 'not set: set it, or write withPrincipal\\(.*outsideTests: true'
+      expect(() => withPrincipal(anna)).toThrow(new RegExp(`NODE_ENV is test; here it is ${env ?? fix}`))
     },
   )
-
-  it('R20 is refused without NODE_ENV', () => {
-    vi.stubEnv('NODE_ENV', undefined)
-    expect(() => withPrincipal(anna)).toThrow(
-      /here it is not set: set it, or write withPrincipal\(.*outsideTests: true/,
-    )
-  })
 
   it('is allowed by an option, except with NODE_ENV production', async () => {
     vi.stubEnv('NODE_ENV', 'development')
@@ -175,6 +163,7 @@ describe('withPrincipal outside of tests', () => {
 
 describe('R20 the audit calls its operations public, and seal refuses them in every nesting', () => {
   const one = () => withAuth(bearer)(new Router()).get('/me', tell)
+  const of = (auth: unknown) => new Router().get('/me', guardOf(auth) as never, tell)
   const nestings: ReadonlyArray<readonly [string, () => RouterInstance]> = [
     ['the copy', () => withPrincipal(anna)(one())],
     ['mounted', () => new Router().use(withPrincipal(anna)(one()).routes())],
@@ -182,14 +171,8 @@ describe('R20 the audit calls its operations public, and seal refuses them in ev
     ['guarded again', () => withAuth(bearer)(withPrincipal(anna)(one()))],
     ['guarded once more', () => withAuth(bearer)(withAuth(cookie)(withPrincipal(anna)(one())))],
     ['with a level that adds', () => withAuth(also(bearer))(withPrincipal(anna)(one()))],
-    [
-      'of a router with a level that adds',
-      () => withPrincipal(anna)(new Router().get('/me', withAuth(also(bearer)), tell)),
-    ],
-    [
-      'of a router with an optional level',
-      () => withPrincipal(anna)(new Router().get('/me', withAuth(optional(bearer)), tell)),
-    ],
+    ['of a router with a level that adds', () => withPrincipal(anna)(of(also(bearer)))],
+    ['of a router with an optional level', () => withPrincipal(anna)(of(optional(bearer)))],
     ['twice', () => withPrincipal(anna)(withPrincipal(anna)(one()))],
     ['of a sealed router', () => withPrincipal(anna)(seal(one()))],
   ]

@@ -15,6 +15,7 @@ import {
 } from 'koa-with-auth'
 import { BasicCredentials, describedAs } from 'koa-with-auth/fp'
 import { withBearer, withCookie, withHeader, mergeRequests } from 'koa-with-auth/testing'
+import type { ValidRequest } from 'koa-with-auth/testing/laws'
 import { describe, expect, it } from 'vitest'
 import { breachesOf, right } from '../../support/models/brokenLaws.js'
 
@@ -30,45 +31,69 @@ const key = [withHeader('X-API-Key', 'Partner-Key')]
 describe('the law about the description', () => {
   const lawsBroken = async (...args: Parameters<typeof breachesOf>) => (await breachesOf(...args)).map(({ law }) => law)
 
+  const inQuery = fromQuery('X-API-Key')
+  const twice = (request: Request) => O.alt(() => inQuery(request))(fromHeader('X-API-Key')(request))
+  const always = (request: Request) => O.some(request.get('X-API-Key'))
+  const unread = authenticator({
+    ...kind,
+    scheme: { ...kind.scheme, name: 'X-Other' },
+    extract: fromHeader('X-Unknown'),
+  })
+  const lying = describedAs(right)(
+    (request: Request) => async () =>
+      request.get('X-API-Key') === 'Partner-Key' ? E.right({ user: 'anna' }) : E.left(AuthError.absent),
+  )
+  const digest = { scheme: { type: 'http', scheme: 'digest' }, extract: () => O.none } as const
+  const badChallenge = (error: AuthError) =>
+    error._tag === 'invalid' ? { scheme: 'ApiKey', parameters: { why: 'a\r\nb' } } : Challenge.make('ApiKey')
+
   it('is kept by a kind with a true description', async () => {
     expect(await lawsBroken(authenticator(kind), { valid: key })).toStrictEqual([])
   })
 
-  it('finds another header than the described one, because the bare credential is sent where the description says', async () => {
-    const other = authenticator({ ...kind, extract: fromHeader('X-Key') })
-    expect(await lawsBroken(other, { valid: ['Partner-Key'] })).toContainEqual(expect.stringMatching(/^lets in/))
-  })
-
-  it('finds a second place that is not described', async () => {
-    const inQuery = fromQuery('X-API-Key')
-    const extract = (request: Request) => O.alt(() => inQuery(request))(fromHeader('X-API-Key')(request))
-    expect(await lawsBroken(authenticator({ ...kind, extract }), { valid: key })).toStrictEqual([
-      expect.stringMatching(/^its description is true/),
-    ])
-  })
-
-  it('finds an extract that never returns none', async () => {
-    const extract = (request: Request) => O.some(request.get('X-API-Key'))
-    const [breach] = await breachesOf(authenticator({ ...kind, extract }), { valid: key })
-    expect(breach?.fix).toContain('extract must return none')
-  })
-
-  it('finds an alternative that no valid request covers, and that reads something else', async () => {
-    const other = authenticator({
-      ...kind,
-      scheme: { ...kind.scheme, name: 'X-Other' },
-      extract: fromHeader('X-Unknown'),
-    })
-    const [breach] = await breachesOf(anyOf([right, other]), { valid: [withBearer('supersecret')] })
-    expect(breach?.counterexample).toContain('X-Other')
-  })
-
-  it('finds describedAs(a) around an authenticator that reads something else', async () => {
-    const lying = describedAs(right)(
-      (request: Request) => async () =>
-        request.get('X-API-Key') === 'Partner-Key' ? E.right({ user: 'anna' }) : E.left(AuthError.absent),
-    )
-    expect(await lawsBroken(lying, { valid: key })).toContainEqual(expect.stringMatching(/^its description is true/))
+  it.each<
+    [
+      what: string,
+      authenticator: Parameters<typeof breachesOf>[0],
+      valid: ReadonlyArray<ValidRequest>,
+      law: RegExp,
+      says?: string,
+    ]
+  >([
+    [
+      'another header than the described one, because the bare credential is sent where the description says',
+      authenticator({ ...kind, extract: fromHeader('X-Key') }),
+      ['Partner-Key'],
+      /^lets in/,
+    ],
+    ['a second place that is not described', authenticator({ ...kind, extract: twice }), key, /^its description/],
+    [
+      'an extract that never returns none',
+      authenticator({ ...kind, extract: always }),
+      key,
+      /^its description/,
+      'extract must return none',
+    ],
+    [
+      'an alternative that no valid request covers, and that reads something else',
+      anyOf([right, unread]),
+      [withBearer('supersecret')],
+      /^its description/,
+      'X-Other',
+    ],
+    ['describedAs(a) around something that reads something else', lying, key, /^its description/],
+    ['B-01 a challenge of another scheme', authenticator({ ...kind, ...digest }), key, /^offers a challenge/],
+    [
+      'B-05 a challenge that cannot be written',
+      authenticator({ ...kind, challenge: badChallenge }),
+      key,
+      /^offers a challenge/,
+    ],
+  ])('finds %s', async (_what, wrong, valid, law, says = '') => {
+    const breaches = await breachesOf(wrong, { valid })
+    const breach = breaches.find((one) => law.test(one.law))
+    expect(`${breach?.counterexample} ${breach?.fix}`).toContain(says)
+    expect(breach).toBeDefined()
   })
 
   it('finds a group of which one member is enough', async () => {
@@ -79,22 +104,6 @@ describe('the law about the description', () => {
     expect(await lawsBroken(half, { valid: [request] })).toContainEqual(
       expect.stringMatching(/^its description is true/),
     )
-  })
-
-  it('B-01 finds a challenge of another scheme than the described one', async () => {
-    const scheme = { type: 'http', scheme: 'digest' } as const
-    const [breach] = await breachesOf(authenticator({ ...kind, scheme, extract: () => O.none }), { valid: key })
-    expect(breach).toBeDefined()
-    const broken = await lawsBroken(authenticator({ ...kind, scheme, extract: () => O.none }), { valid: key })
-    expect(broken).toContainEqual(expect.stringMatching(/^offers a challenge/))
-  })
-
-  it('B-05 finds a challenge that cannot be written', async () => {
-    const challenge = (error: AuthError) =>
-      error._tag === 'invalid' ? { scheme: 'ApiKey', parameters: { why: 'a\r\nb' } } : Challenge.make('ApiKey')
-    expect(await lawsBroken(authenticator({ ...kind, challenge }), { valid: key })).toStrictEqual([
-      expect.stringMatching(/^offers a challenge/),
-    ])
   })
 })
 
