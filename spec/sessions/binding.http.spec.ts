@@ -9,6 +9,7 @@ import {
   expectAnonymous,
   expectSignedIn,
   sessionsApp,
+  signedInApp,
   idIn,
   strongKey,
   type Visitor,
@@ -136,9 +137,7 @@ describeLastingStores((store) => {
 
   describe('a new id in the same request', () => {
     it('by regenerate() keeps the sign-in, and ends the old id', async () => {
-      const { visitor } = await sessionsApp(store)
-      const one = visitor()
-      await one.post('/login')
+      const { one } = await signedInApp(store)
       const before = one.copy()
       await one.post('/renew')
       expect(one.cookies.get('session')).not.toBe(before.cookies.get('session'))
@@ -147,7 +146,7 @@ describeLastingStores((store) => {
     })
 
     it('after a sign-out does not take a record that the operation kept', async () => {
-      const { visitor } = await sessionsApp(store, {
+      const { one } = await signedInApp(store, {
         below: (app, { logOut }) =>
           app.use(
             at('/held', async (ctx) => {
@@ -157,8 +156,6 @@ describeLastingStores((store) => {
             }),
           ),
       })
-      const one = visitor()
-      await one.post('/login')
       await one.post('/held')
       await expectAnonymous(one)
     })
@@ -168,9 +165,7 @@ describeLastingStores((store) => {
 describe('R12 a record that a store returns', () => {
   it('with inherited fields signs no user in', async () => {
     const kept: Store = memoryStore()
-    const { visitor } = await sessionsApp(() => kept, { keys: [strongKey] })
-    const one = visitor()
-    await one.post('/login')
+    const { one } = await signedInApp(() => kept, { keys: [strongKey] })
     const text = (await textAt({ store: kept }, keyOf(one))) ?? ''
     const { auth, ...rest } = JSON.parse(text) as Data
     await kept.update(keyOf(one), `{"__proto__":{"auth":${JSON.stringify(auth)}},"a":1}`, 60_000)

@@ -12,6 +12,7 @@ import {
   expectAnonymous,
   expectSignedIn,
   sessionsApp,
+  signedInApp,
   setCookies,
   strongKey,
   type Visitor,
@@ -50,9 +51,7 @@ describe('D-S12 the cookie', () => {
   })
 
   it('is deleted at sign-out', async () => {
-    const { visitor } = await sessionsApp()
-    const one = visitor()
-    await one.post('/login')
+    const { one } = await signedInApp()
     const lines = setCookies(await one.post('/logout'))
     expect(lines).toHaveLength(1)
     expect(lines[0]).toMatch(/^session=; .*expires=Thu, 01 Jan 1970 00:00:00 GMT/)
@@ -229,9 +228,7 @@ describeLastingStores((store) => {
 
     it('may be a Keygrip with a stronger digest', async () => {
       // Safe: Koa takes a Keygrip
-      const { visitor } = await sessionsApp(store, { keys: new Keygrip([strongKey], 'sha256') as unknown as string[] })
-      const one = visitor()
-      await one.post('/login')
+      const { one } = await signedInApp(store, { keys: new Keygrip([strongKey], 'sha256') as unknown as string[] })
       expect([...one.cookies.keys()]).toEqual(['session'])
       expect(one.cookies.get('session')!.split('.')[1]).toHaveLength(43)
       await expectSignedIn(one, anna)
@@ -265,9 +262,7 @@ describeLastingStores((store) => {
     it('in a Keygrip are rotated in place: what an older one signed is given out anew', async () => {
       const keys = [otherKey]
       // Safe: Koa takes a Keygrip
-      const { visitor } = await sessionsApp(store, { keys: new Keygrip(keys) as unknown as string[] })
-      const one = visitor()
-      await one.post('/login')
+      const { one } = await signedInApp(store, { keys: new Keygrip(keys) as unknown as string[] })
       const before = one.copy()
       keys.unshift(strongKey)
       await expectSignedIn(one, anna)

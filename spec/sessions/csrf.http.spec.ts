@@ -5,7 +5,7 @@ import Router from '@koa/router'
 import { withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { expectDenied, type Answer } from '../support/models/behavior.js'
-import { expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
+import { expectAnonymous, expectSignedIn, sessionsApp, signedInApp, setCookies } from '../support/sites/sessionsApp.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
@@ -36,9 +36,7 @@ describeLastingStores((store) => {
   })
 
   it.each(foreign)('signing out with %s is a 403, and the session stays', async (_what, headers) => {
-    const { visitor, store: watched } = await sessionsApp(store)
-    const victim = visitor()
-    await victim.post('/login')
+    const { store: watched, one: victim } = await signedInApp(store)
     watched.asked.length = 0
     expectForged(await victim.post('/logout', headers))
     expectForged(await victim.post('/everywhere', headers))
@@ -49,9 +47,7 @@ describeLastingStores((store) => {
 
 describe('login CSRF', () => {
   it('signing in as another user in an existing session is a 403, and the session stays the same', async () => {
-    const { visitor } = await sessionsApp()
-    const victim = visitor()
-    await victim.post('/login')
+    const { one: victim } = await signedInApp()
     expectForged(await victim.post('/login?user=root', { 'Sec-Fetch-Site': 'cross-site' }))
     await expectSignedIn(victim, anna)
   })
@@ -167,9 +163,7 @@ describe('an Upgrade request', () => {
   it.each(['GET', 'HEAD', 'OPTIONS'])(
     'is not safe: %s from another site is a 403 if a session passes',
     async (method) => {
-      const { visitor } = await sessionsApp()
-      const one = visitor()
-      await one.post('/login')
+      const { one } = await signedInApp()
       // A server without an upgrade listener passes such a request to Koa
       for (const Upgrade of ['websocket', 'h2c', '']) {
         const headers = { Upgrade, Connection: 'Upgrade', 'Sec-Fetch-Site': 'cross-site' }

@@ -7,7 +7,14 @@ import { endsSession, on, type SignedInEvent, type SignedOutEvent, type SessionD
 import { sessionDigest, type Signing } from 'koa-with-auth/sessions'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { at, expectAnonymous, expectSignedIn, sessionsApp, type Visitor } from '../support/sites/sessionsApp.js'
+import {
+  at,
+  expectAnonymous,
+  expectSignedIn,
+  sessionsApp,
+  signedInApp,
+  type Visitor,
+} from '../support/sites/sessionsApp.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
 import { schemaOf } from '../support/runs/eventRecords.js'
 
@@ -49,14 +56,15 @@ const extra = (app: Koa): unknown =>
 const app = (store?: () => Store, options: Parameters<typeof sessionsApp>[1] = {}) =>
   sessionsApp(store, { name: 'shop', below: extra, ...options })
 
+const signedIn = (...[store, options]: Parameters<typeof app>) =>
+  signedInApp(store, { name: 'shop', below: extra, ...options })
+
 const digestsOf = async (visitor: Visitor) => (await visitor.ask('/digests')).body as SessionDigest
 
 describeLastingStores((store) => {
   describe('the record of a sign-in', () => {
     it('is one, frozen, about the session that the visitor then has', async () => {
-      const { visitor } = await app(store)
-      const one = visitor()
-      await one.post('/login')
+      const { one } = await signedIn(store)
       const signIn = await digestsOf(one)
       expect(ins).toStrictEqual([{ application: 'shop', user: digest, session: digest }])
       expect(ins[0]).toMatchObject(signIn)
@@ -169,9 +177,7 @@ describe('nothing is published', () => {
   })
 
   it.each(['end', 'get'] as const)('during an outage (%s)', async (method) => {
-    const { visitor, store } = await app()
-    const one = visitor()
-    await one.post('/login')
+    const { one, store } = await signedIn()
     ins = []
     Object.assign(store.instead, { [method]: () => Promise.reject(new Error('down')) })
     expect((await one.post('/logout')).status).toBe(503)
@@ -220,8 +226,7 @@ describe('the content of a record', () => {
       subscribe(`koa-with-auth:${name}`, listen)
       ends.push(() => void unsubscribe(`koa-with-auth:${name}`, listen))
     }
-    const one = (await app()).visitor()
-    await one.post('/login')
+    const { one } = await signedIn()
     await one.post('/logout')
     expect(messages).toStrictEqual([
       ['koa-with-auth:signed-in', ins[0]],
@@ -238,8 +243,7 @@ describe('a listener of sign-ins and sign-outs', () => {
         throw new Error('in the listener')
       }),
     )
-    const one = (await app()).visitor()
-    await one.post('/login')
+    const { one } = await signedIn()
     expect((await one.post('/logout')).status).toBe(200)
     await expectAnonymous(one)
     expect(emitted).toHaveBeenCalledTimes(1)
@@ -265,9 +269,7 @@ describe('sessionDigest', () => {
   })
 
   it('returns the same for a session with a new id, and for a user with a new session', async () => {
-    const { visitor } = await app()
-    const one = visitor()
-    await one.post('/login')
+    const { one } = await signedIn()
     const first = await digestsOf(one)
     await one.post('/renew')
     const second = await digestsOf(one)

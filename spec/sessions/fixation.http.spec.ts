@@ -10,6 +10,7 @@ import {
   expectAnonymous,
   expectSignedIn,
   sessionsApp,
+  signedInApp,
   idIn,
   setCookies,
   type Visitor,
@@ -36,9 +37,7 @@ describeLastingStores((store) => {
     })
 
     it('an id that the store does not know is not used', async () => {
-      const { visitor, store: watched } = await sessionsApp(store)
-      const first = visitor()
-      await first.post('/login')
+      const { store: watched, one: first } = await signedInApp(store)
       const known = first.copy()
       await first.post('/logout')
       const before = idOf(known)
@@ -118,9 +117,7 @@ describeLastingStores((store) => {
 
   describe('D-S3 replay of a cookie', () => {
     it('after a sign-out is refused', async () => {
-      const { visitor, store: watched } = await sessionsApp(store)
-      const victim = visitor()
-      await victim.post('/login')
+      const { store: watched, one: victim } = await signedInApp(store)
       const thief = victim.copy()
       await expectSignedIn(thief, anna)
       const answer = await victim.post('/logout')
@@ -134,25 +131,21 @@ describeLastingStores((store) => {
     })
 
     it('in a second sign-out, or a sign-out without a session, is not an error', async () => {
-      const { visitor } = await sessionsApp(store)
-      const victim = visitor()
-      await victim.post('/login')
+      const { visitor, one: victim } = await signedInApp(store)
       const twice = victim.copy()
       for (const one of [victim, twice, visitor()]) expect((await one.post('/logout')).status).toBe(200)
       await expectAnonymous(twice)
     })
 
     it('after the session was set to null is refused', async () => {
-      const { visitor } = await sessionsApp(store)
-      const victim = visitor()
-      await victim.post('/login')
+      const { one: victim } = await signedInApp(store)
       const thief = victim.copy()
       await victim.post('/drop')
       await expectAnonymous(thief)
     })
 
     it('after a sign-out does not get what is then put into the session, which has another id', async () => {
-      const { visitor } = await sessionsApp(store, {
+      const { one: victim } = await signedInApp(store, {
         below: (app, { logOut }) =>
           app.use(
             at('/goodbye', async (ctx) => {
@@ -161,8 +154,6 @@ describeLastingStores((store) => {
             }),
           ),
       })
-      const victim = visitor()
-      await victim.post('/login')
       const thief = victim.copy()
       await victim.post('/goodbye')
       expect((await victim.ask('/read')).body).toEqual({ flash: 'goodbye' })
@@ -174,9 +165,7 @@ describeLastingStores((store) => {
 
   describe('D-S4 a slow request that read the session before it ended', () => {
     it.each(['GET', 'POST'])('cannot restore it by a change, and sends no cookie: %s', async (method) => {
-      const { visitor, waiting, release } = await sessionsApp(store)
-      const victim = visitor()
-      await victim.post('/login')
+      const { waiting, release, one: victim } = await signedInApp(store)
       const thief = victim.copy()
       const slow = victim.copy().ask('/slow?seen=1', { method })
       await waiting()
@@ -190,9 +179,7 @@ describeLastingStores((store) => {
 
     it('cannot restore it by prolonging it', async () => {
       const clock = stoppedClock()
-      const { visitor, waiting, release, store: watched } = await sessionsApp(store, { idle: 3_600_000 })
-      const victim = visitor()
-      await victim.post('/login')
+      const { waiting, release, store: watched, one: victim } = await signedInApp(store, { idle: 3_600_000 })
       const thief = victim.copy()
       const slow = victim.copy().ask('/slow')
       await waiting()
@@ -217,7 +204,11 @@ describeLastingStores((store) => {
     })
 
     it('can sign in again itself', async () => {
-      const { visitor, waiting, release } = await sessionsApp(store, {
+      const {
+        waiting,
+        release,
+        one: browser,
+      } = await signedInApp(store, {
         below: (app, { logIn }) =>
           app.use(
             at('/slow', async (ctx, next) => {
@@ -226,8 +217,6 @@ describeLastingStores((store) => {
             }),
           ),
       })
-      const browser = visitor()
-      await browser.post('/login')
       const slow = browser.ask('/slow')
       await waiting()
       const other = browser.copy()

@@ -6,7 +6,7 @@ import Router from '@koa/router'
 import type { Context } from 'koa'
 import { withAuth } from 'koa-with-auth'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { expectSignedIn, sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
+import { expectSignedIn, sessionsApp, signedInApp, setCookies } from '../support/sites/sessionsApp.js'
 
 const anna = { username: 'anna', isActive: true }
 
@@ -111,7 +111,7 @@ describe.each(ways)('%s', (_way, send) => {
   it('gives the browser the new id of a session that got one past half of its idle time', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     onTestFinished(() => void vi.useRealTimers())
-    const { visitor } = await sessionsApp(undefined, {
+    const { one } = await signedInApp(undefined, {
       idle: 10_000,
       below: (app, { addProof }) =>
         app.use(
@@ -123,8 +123,6 @@ describe.each(ways)('%s', (_way, send) => {
             .routes(),
         ),
     })
-    const one = visitor()
-    await one.post('/login')
     vi.setSystemTime(Date.now() + 6_000)
     await one.post('/step')
     await expectSignedIn(one, anna)

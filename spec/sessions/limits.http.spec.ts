@@ -1,7 +1,14 @@
 /** How long a session lasts, when it is prolonged, and what counts at the next request. The tests set the clock. */
 import type Koa from 'koa'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { at, expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
+import {
+  at,
+  expectAnonymous,
+  expectSignedIn,
+  sessionsApp,
+  signedInApp,
+  setCookies,
+} from '../support/sites/sessionsApp.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
@@ -19,9 +26,7 @@ describeLastingStores((store) => {
 
   describe('the idle limit', () => {
     it('ends a session that is not used', async () => {
-      const { visitor } = await sessionsApp(store, limits)
-      const one = visitor()
-      await one.post('/login')
+      const { one } = await signedInApp(store, limits)
       pass(HOUR - MINUTE)
       await expectSignedIn(one.copy(), anna)
       pass(HOUR + MINUTE)
@@ -49,9 +54,7 @@ describeLastingStores((store) => {
         ['/logout', true],
         ['/login', true],
       ] as const) {
-        const { visitor } = await sessionsApp(store, { ...limits, list: true })
-        const one = visitor()
-        await one.post('/login')
+        const { one } = await signedInApp(store, { ...limits, list: true })
         const thief = one.copy()
         pass(-3 * HOUR)
         await one.post(path)
@@ -62,9 +65,7 @@ describeLastingStores((store) => {
     })
 
     it('is prolonged when a session is used, but only after half of it', async () => {
-      const { visitor, store: watched } = await sessionsApp(store, limits)
-      const one = visitor()
-      await one.post('/login')
+      const { store: watched, one } = await signedInApp(store, limits)
       watched.asked.length = 0
       pass(29 * MINUTE)
       expect(setCookies(await one.ask('/me'))).toEqual([])
@@ -89,9 +90,7 @@ describeLastingStores((store) => {
       ['404', 'GET', '/nowhere', {}],
       ['500', 'POST', '/throw', {}],
     ])('is not prolonged by a response %s', async (status, method, path, headers) => {
-      const { visitor, store: watched } = await sessionsApp(store, { ...limits, below: statuses })
-      const one = visitor()
-      await one.post('/login')
+      const { store: watched, one } = await signedInApp(store, { ...limits, below: statuses })
       pass(31 * MINUTE)
       watched.asked.length = 0
       const answer = await one.ask(path, { method, headers })
@@ -101,9 +100,7 @@ describeLastingStores((store) => {
     })
 
     it('is prolonged by a public operation, by a change, and by a redirect', async () => {
-      const { visitor } = await sessionsApp(store, { ...limits, below: statuses })
-      const one = visitor()
-      await one.post('/login')
+      const { one } = await signedInApp(store, { ...limits, below: statuses })
       for (const act of [
         () => one.ask('/open'),
         () => one.post('/set?basket=pear'),
@@ -183,9 +180,7 @@ describeLastingStores((store) => {
     })
 
     it('ends a session, however much it is used; a new sign-in begins again', async () => {
-      const { visitor } = await sessionsApp(store, limits)
-      const one = visitor()
-      await one.post('/login')
+      const { one } = await signedInApp(store, limits)
       for (let time = 0; time < 7; time++) {
         pass(34 * MINUTE)
         await expectSignedIn(one, anna)
@@ -202,9 +197,7 @@ describeLastingStores((store) => {
 
   describe('what counts at the next request', () => {
     it('the user is loaded at each guarded request, and at no other', async () => {
-      const { visitor, loaded } = await sessionsApp(store)
-      const one = visitor()
-      await one.post('/login')
+      const { loaded, one } = await signedInApp(store)
       for (const path of ['/open', '/read', '/nowhere']) await one.ask(path)
       expect(loaded()).toBe(0)
       for (let at = 1; at <= 3; at++) {
@@ -283,9 +276,7 @@ describeLastingStores((store) => {
   })
 
   it('a session that is too large is refused, and the one before stays', async () => {
-    const { visitor, errors } = await sessionsApp(store, { maxLength: 500 })
-    const one = visitor()
-    await one.post('/login')
+    const { errors, one } = await signedInApp(store, { maxLength: 500 })
     expect((await one.post(`/set?basket=${'x'.repeat(200)}`)).status).toBe(200)
     const answer = await one.post(`/set?basket=${'y'.repeat(500)}`)
     expect([answer.status, answer.body, setCookies(answer)]).toEqual([500, 'Internal Server Error', []])
@@ -303,9 +294,7 @@ describeLastingStores((store) => {
   ])('a $kind, whose content JSON drops, is refused by the name of its key', async ({ kind, value }) => {
     const keep = (app: Koa) =>
       app.use(at('/keep', (ctx) => Object.assign(ctx['session'] as object, { basket: [{ sizes: value }] })))
-    const { visitor, errors } = await sessionsApp(store, { below: keep })
-    const one = visitor()
-    await one.post('/login')
+    const { errors, one } = await signedInApp(store, { below: keep })
     const answer = await one.post('/keep')
     expect([answer.status, setCookies(answer)]).toEqual([500, []])
     expect(errors.map(String)).toEqual([

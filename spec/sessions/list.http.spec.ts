@@ -41,7 +41,12 @@ const site = async (store: () => Store = constant(memoryStore()), options: Sessi
   })
   const listed = async (visitor: Visitor, of?: string) =>
     (await visitor.ask(`/list${of === undefined ? '' : `?of=${of}`}`)).body as ReadonlyArray<ListedSession>
-  return { ...made, listed, lose }
+  const signedIn = async () => {
+    const one = made.visitor()
+    await one.post('/login')
+    return one
+  }
+  return { ...made, listed, lose, signedIn }
 }
 
 const stopped = (): number => {
@@ -100,8 +105,7 @@ describeEveryOther((store) => {
 
     it('M15 a session that was ended cannot write itself back, nor by a step-up, nor by another id', async () => {
       const s = await fresh(store)
-      const visitor = s.visitor()
-      await visitor.post('/login')
+      const visitor = await s.signedIn()
       const [{ id } = { id: '' }] = await s.listed(visitor)
       const copy = visitor.copy()
       const slow = copy.ask('/slow?seen=1', { method: 'POST' })
@@ -140,16 +144,14 @@ describeEveryOther((store) => {
 
     it('a second sign-in in one browser replaces the first in the list', async () => {
       const s = await fresh(store)
-      const visitor = s.visitor()
-      await visitor.post('/login')
+      const visitor = await s.signedIn()
       await visitor.post('/login')
       expect(await s.listed(visitor)).toMatchObject([{ current: true }])
     })
 
     it('M17 an entry that the store has lost ends its sign-in, for it may have been ended', async () => {
       const s = await fresh(store)
-      const visitor = s.visitor()
-      await visitor.post('/login')
+      const visitor = await s.signedIn()
       await expectUser(visitor, 'anna')
       s.lose()
       expect(await s.listed(s.visitor(), 'anna')).toEqual([])
@@ -201,8 +203,7 @@ describeEveryOther((store) => {
 describe('C-07 a store of the list', () => {
   it('a store that is down is 503, and a store without lists is a TypeError', async () => {
     const s = await site()
-    const visitor = s.visitor()
-    await visitor.post('/login')
+    const visitor = await s.signedIn()
     s.store.instead.get = async () => Promise.reject(new Error('down'))
     expect((await visitor.ask('/list')).status).toBe(503)
     expect((await visitor.ask('/me')).status).toBe(503)

@@ -1,6 +1,6 @@
 /** `ctx.session.maxAge` of koa-session does not decide how long a session lasts: assigning it throws, and says what does. */
 import { expect, it, vi } from 'vitest'
-import { at, expectSignedIn, sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
+import { at, expectSignedIn, sessionsApp, signedInApp, setCookies } from '../support/sites/sessionsApp.js'
 import { stoppedClock } from '../support/runs/clock.js'
 
 const anna = { username: 'anna', isActive: true }
@@ -24,7 +24,7 @@ const assignments: ReadonlyArray<readonly [what: string, assign: (ctx: { session
 
 it.each(assignments)('assigning %s throws, names the fix, and changes nothing', async (_what, assign) => {
   const thrown: unknown[] = []
-  const { visitor, store } = await sessionsApp(undefined, {
+  const { store, one } = await signedInApp(undefined, {
     below: (app) =>
       app.use(
         at('/remember', (ctx) => {
@@ -37,8 +37,6 @@ it.each(assignments)('assigning %s throws, names the fix, and changes nothing', 
         }),
       ),
   })
-  const one = visitor()
-  await one.post('/login')
   const before = store.asked.length
   const answer = await one.post('/remember')
   expect([answer.status, setCookies(answer)]).toEqual([500, []])
@@ -50,7 +48,7 @@ it.each(assignments)('assigning %s throws, names the fix, and changes nothing', 
 })
 
 it('an operation that catches the error keeps its session, and the length of it', async () => {
-  const { visitor } = await sessionsApp(undefined, {
+  const { one } = await signedInApp(undefined, {
     idle: 1000,
     below: (app) =>
       app.use(
@@ -63,8 +61,6 @@ it('an operation that catches the error keeps its session, and the length of it'
         }),
       ),
   })
-  const one = visitor()
-  await one.post('/login')
   expect((await one.post('/remember')).body).toBe(1000)
 })
 

@@ -8,7 +8,7 @@ import {
   at,
   expectAnonymous,
   expectSignedIn,
-  sessionsApp,
+  signedInApp,
   setCookies,
   type SessionsAppOptions,
 } from '../support/sites/sessionsApp.js'
@@ -17,9 +17,9 @@ import { describeLastingStores } from '../support/stores/sessionStores.js'
 const anna = { username: 'anna', isActive: true }
 
 // An application that asks for a new id, as after a change of rights
-const renewing = async (store: Parameters<typeof sessionsApp>[0], options: SessionsAppOptions = {}) => {
+const renewing = async (store: Parameters<typeof signedInApp>[0], options: SessionsAppOptions = {}) => {
   const meanwhile: Array<() => Promise<unknown>> = []
-  const made = await sessionsApp(store, {
+  const made = await signedInApp(store, {
     ...options,
     below: (app) =>
       app.use(
@@ -35,9 +35,7 @@ const renewing = async (store: Parameters<typeof sessionsApp>[0], options: Sessi
 describeLastingStores((store) => {
   describe('D-S4 a session whose id is renewed by a request that read it before it ended', () => {
     it('continues, if no request ended it', async () => {
-      const { visitor } = await renewing(store)
-      const browser = visitor()
-      await browser.post('/login')
+      const { one: browser } = await renewing(store)
       const before = browser.copy()
       await browser.post('/renew')
       await expectSignedIn(browser, anna)
@@ -47,9 +45,7 @@ describeLastingStores((store) => {
     it('goes on once, if two requests renew it at the same moment, and a failed one keeps no other from it', async () => {
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
       onTestFinished(() => void vi.useRealTimers())
-      const { visitor, store: watched } = await renewing(store)
-      const browser = visitor()
-      await browser.post('/login')
+      const { one: browser, store: watched } = await renewing(store)
       const [before, second] = [browser.copy(), browser.copy()]
       watched.instead.end = async (...ended) => {
         watched.instead.end = undefined
@@ -73,9 +69,7 @@ describeLastingStores((store) => {
       { how: 'signing out', end: '/logout' },
       { how: 'signing in', end: '/login' },
     ])('has ended: $how', async ({ end }) => {
-      const { visitor, meanwhile } = await renewing(store)
-      const victim = visitor()
-      await victim.post('/login')
+      const { one: victim, meanwhile } = await renewing(store)
       await victim.post('/set?basket=pear')
       const thief = victim.copy()
       meanwhile.push(() => victim.post(end))
@@ -92,9 +86,7 @@ describeLastingStores((store) => {
     'a sign-out with the id before, with the list: $list',
     ({ list }) => {
       it('ends the session that got another id just before, and its next ones', async () => {
-        const { visitor } = await renewing(store, { list })
-        const browser = visitor()
-        await browser.post('/login')
+        const { one: browser } = await renewing(store, { list })
         const before = browser.copy()
         for (const _ of [1, 2]) await browser.post('/renew')
         await expectSignedIn(browser, anna)
@@ -108,9 +100,7 @@ describeLastingStores((store) => {
       })
 
       it('ends the session also before its new id is written', async () => {
-        const { visitor, store: watched } = await renewing(store, { list })
-        const browser = visitor()
-        await browser.post('/login')
+        const { one: browser, store: watched } = await renewing(store, { list })
         const before = browser.copy()
         watched.instead.insert = async (...written) => {
           if (written[1].includes('"auth"')) {
@@ -126,9 +116,7 @@ describeLastingStores((store) => {
       it('ends nothing a minute later, and is a 503 in an outage', async () => {
         vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
         onTestFinished(() => void vi.useRealTimers())
-        const { visitor, store: watched } = await renewing(store, { list })
-        const browser = visitor()
-        await browser.post('/login')
+        const { one: browser, store: watched } = await renewing(store, { list })
         const before = browser.copy()
         await browser.post('/renew')
         watched.instead.end = () => Promise.reject(new Error('the store is down'))

@@ -3,10 +3,9 @@
  * kept.
  */
 import { inspect } from 'node:util'
-import type { Store } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
 import { sessionKey, textAt } from '../../src/sessions/SessionRecords.js'
-import { at, expectAnonymous, expectSignedIn, sessionsApp, idIn, type Visitor } from '../support/sites/sessionsApp.js'
+import { at, expectAnonymous, expectSignedIn, signedInApp, idIn, type Visitor } from '../support/sites/sessionsApp.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
@@ -36,9 +35,7 @@ const rubbish: ReadonlyArray<readonly [string, string]> = [
 describeLastingStores((store) => {
   describe('D-S5 a session with invalid data', () => {
     it.each(rubbish)('%s: signs no user in, and nothing breaks', async (_what, text) => {
-      const { visitor } = await sessionsApp(store)
-      const one = visitor()
-      await one.post('/login')
+      const { one } = await signedInApp(store)
       await store().update(keyOf(one), text, 60_000)
       const other = one.copy()
       await expectAnonymous(one)
@@ -53,9 +50,7 @@ describeLastingStores((store) => {
     it.each(['__proto__', 'toJSON', 'constructor', 'save', 'regenerate', 'commit', 'isNew', 'populated', 'length'])(
       'D-S9 the key %s beside the sign-in changes nothing',
       async (key) => {
-        const { visitor } = await sessionsApp(store)
-        const one = visitor()
-        await one.post('/login')
+        const { one } = await signedInApp(store)
         const { auth } = JSON.parse((await textAt({ store: store() }, keyOf(one))) ?? '') as { readonly auth: object }
         const text = `{"${key}":{"populated":false},"auth":${JSON.stringify(auth)},"basket":"pear"}`
         await store().update(keyOf(one), text, 60_000)
@@ -79,31 +74,22 @@ describeLastingStores((store) => {
       () => JSON.stringify({ auth: good }),
       { _tag: 'Right', right: JSON.stringify({ auth: good }) },
     ]
-    it.each(strange.map((answer) => [inspect(answer), answer] as const))('get: %s', async (_what, answer) => {
-      const { visitor, store: watched } = await sessionsApp(store)
-      const one = visitor()
-      await one.post('/login')
+    type Get = (keys: ReadonlyArray<string>) => unknown
+    it.each<[string, Get]>([
+      ...strange.map((one): [string, Get] => [inspect(one), (keys) => keys.map(() => one)]),
+      ...[null, undefined, 0, {}, ['']].map((one): [string, Get] => [`${inspect(one)} for all texts`, () => one]),
+    ])('get: %s', async (_what, answer) => {
+      const { store: watched, one } = await signedInApp(store)
       // Safe: a store in plain JavaScript could do this
-      Object.assign(watched.instead, { get: async (keys: ReadonlyArray<string>) => keys.map(() => answer) })
-      const { status, seen } = await one.ask('/super')
-      expect([status, seen]).toEqual([503, []])
-      expect((await one.ask('/me')).status).toBe(503)
-    })
-
-    it.each([null, undefined, 0, {}, ['']])('instead of all texts: %j', async (answer) => {
-      const { visitor, store: watched } = await sessionsApp(store)
-      const one = visitor()
-      await one.post('/login')
-      const instead: Store['get'] = async () => answer as never
-      Object.assign(watched.instead, { get: instead })
-      expect((await one.ask('/me')).status).toBe(503)
+      Object.assign(watched.instead, { get: async (keys: ReadonlyArray<string>) => answer(keys) })
+      for (const path of ['/super', '/me']) expect(await one.ask(path)).toMatchObject({ status: 503, seen: [] })
       expect((await one.post('/login')).status).toBe(503)
     })
   })
 
   describe('D-S6 an operation that throws after it changed the session', () => {
     it('D-S10 keeps no change of nested data', async () => {
-      const { visitor } = await sessionsApp(store, {
+      const { one: user } = await signedInApp(store, {
         below: (app) =>
           app.use(
             at('/deep', (ctx) => {
@@ -113,17 +99,13 @@ describeLastingStores((store) => {
             }),
           ),
       })
-      const user = visitor()
-      await user.post('/login')
       expect((await user.post('/deep')).status).toBe(500)
       await expectSignedIn(user, anna)
     })
   })
 
   it('D-S13 no log line contains an id, a signature or the content of a session', async () => {
-    const { visitor, store: watched, errors } = await sessionsApp(store, { maxLength: 300 })
-    const user = visitor()
-    await user.post('/login')
+    const { store: watched, errors, one: user } = await signedInApp(store, { maxLength: 300 })
     const secrets = [...user.cookies.values(), 'pear-pear']
     await user.post('/throw?basket=pear-pear')
     await user.post(`/set?basket=pear-pear${'x'.repeat(300)}`)

@@ -9,7 +9,7 @@ import { randomId } from '../../src/crypto/secrets.js'
 import { sessionKey, stampKey } from '../../src/sessions/SessionRecords.js'
 import { bind } from '../../src/sessions/SignIn.js'
 import { sealedBy } from '../support/sites/sealedBy.js'
-import { expectAnonymous, expectSignedIn, sessionsApp, strongKey } from '../support/sites/sessionsApp.js'
+import { expectAnonymous, expectSignedIn, sessionsApp, signedInApp, strongKey } from '../support/sites/sessionsApp.js'
 
 const anna = { username: 'anna', isActive: true }
 const HOUR = 3_600_000
@@ -111,9 +111,7 @@ describe('a request of a signed-in user', () => {
   ])('is one question of the store, for the session, the stamp and the entry of the list%s', async (_what, keys) => {
     for (const list of [false, true]) {
       const kept = memoryStore()
-      const { app, visitor, store } = await sessionsApp(() => kept, { list })
-      const one = visitor()
-      await one.post('/login')
+      const { app, store, one } = await signedInApp(() => kept, { list })
       app.keys = keys
       const asked: Array<ReadonlyArray<string>> = []
       Object.assign(store.instead, { get: (all: ReadonlyArray<string>) => (asked.push(all), kept.get(all)) })

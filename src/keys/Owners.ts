@@ -7,7 +7,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { identity } from 'fp-ts/lib/function.js'
 import * as t from 'io-ts'
 import { decoderOf, isStandard, standardOf, type StandardSchema } from '../core/Schema.js'
-import type { Decoded } from '../core/Result.js'
+import { andThen, type Decoded } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import type { Check } from '../core/options.js'
 
@@ -89,10 +89,7 @@ const ofCodec = (codec: t.Type<unknown, string, unknown>): Written => {
       if (codec.is(owner)) return codec.encode(owner)
       throw refusedAt(where)
     },
-    decode: (text) => {
-      const decoded = decode(text)
-      return decoded instanceof Promise ? decoded.then(accepted) : accepted(decoded)
-    },
+    decode: (text) => andThen(decode(text), accepted),
   }
 }
 
@@ -100,15 +97,13 @@ const ofSchema = (schema: StandardSchema): Written => {
   const decode = decoderOf('apiKeys({ owner })', schema)
   const unchanged = (where: string, owner: unknown): string | Promise<string> => {
     if (typeof owner !== 'string') throw refusedAt(where)
-    const accepted = (decoded: Decoded): string => {
+    return andThen(decode(owner), (decoded) => {
       if (E.isLeft(decoded)) throw refusedAt(where)
       if (decoded.right === owner) return owner
       throw new TypeError(
         `${where} is changed by the schema of apiKeys({ owner }), which must return the string that it gets`,
       )
-    }
-    const decoded = decode(owner)
-    return decoded instanceof Promise ? decoded.then(accepted) : accepted(decoded)
+    })
   }
   return { encode: unchanged, decode: (text) => unchanged(stored, text) }
 }

@@ -170,6 +170,14 @@ export const sessionsApp = async (
   }
 }
 
+/** The same, with a visitor who is signed in. */
+export const signedInApp = async (...given: Parameters<typeof sessionsApp>) => {
+  const site = await sessionsApp(...given)
+  const one = site.visitor()
+  await one.post('/login')
+  return { ...site, one }
+}
+
 const signal = () => {
   let give = () => {}
   const given = new Promise<void>((resolve) => (give = resolve))
