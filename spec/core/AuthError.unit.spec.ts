@@ -62,10 +62,6 @@ describe('stops', () => {
 })
 
 describe('branchesOf', () => {
-  it('of a failure without branches is the failure itself', () => {
-    expect(AuthError.branchesOf(expired)).toStrictEqual([expired])
-  })
-
   it('decision "Failures": of two equal failures, the first gives the folded failure its fields', () => {
     const both = AuthError.Semigroup.concat(insufficient(['a']), insufficient(['b']))
     expect(both).toMatchObject({ scope: ['a'], branches: [{ scope: ['a'] }, { scope: ['b'] }] })

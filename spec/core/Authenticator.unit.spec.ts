@@ -1,5 +1,5 @@
 /** The constructor and the combinators: their description, the challenge of a failure, and when the hook is called. */
-import { either as E, option as O, readerTaskEither as RTE, taskEither as TE } from 'fp-ts'
+import { either as E, option as O, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import type { Request } from 'koa'
 import {
@@ -113,11 +113,6 @@ describe('B-31 a write from another site with a credential that browsers send', 
 describe('fromFunction', () => {
   it('returns an authenticator as it is', () => {
     expect(fromFunction(bearer)).toBe(bearer)
-  })
-
-  it('A-31 accepts a bare RTE; its Left is invalid unless it is an AuthError', async () => {
-    expect(await fromFunction(() => TE.left('no')).evaluate(mockRequest())).toMatchObject(E.left({ _tag: 'invalid' }))
-    expect(await fromFunction(() => TE.right('anna')).evaluate(mockRequest())).toStrictEqual(E.right('anna'))
   })
 })
 

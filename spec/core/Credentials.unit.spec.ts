@@ -184,10 +184,3 @@ describe('is: a decoded credential', () => {
 it.each(['xBasic YTpi', ' Basic YTpi', 'Basic YTpi ', 'Basic YTpi\nA: b'])('Basic: refuses %j', (field) => {
   expect(BasicCredentials.decode(field)).toMatchObject({ _tag: 'Left' })
 })
-
-it.each(Object.entries({ BasicCredentials, BearerToken, QueryKey, HeaderKey, CookieKey }))(
-  '%s: a refusal says that the value is not well-formed, and does not contain it',
-  (_, codec) => {
-    expect(codec.decode('')).toStrictEqual(E.left([{ value: undefined, context: [], message: 'not well-formed' }]))
-  },
-)

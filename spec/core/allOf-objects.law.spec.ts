@@ -1,29 +1,16 @@
 /**
- * In `allOf` and `also`, all credentials are checked before any object is looked up, each credential and each object once. What let in
+ * In `allOf`, all credentials are checked before any object is looked up, each credential and each object once. What let in
  * is noted once, too, and nothing else is.
  */
-import Router from '@koa/router'
 import fc from 'fast-check'
 import { pipe } from 'fp-ts/lib/function.js'
-import {
-  allOf,
-  also,
-  anyOf,
-  apiKeyHeader,
-  authorize,
-  authSignal,
-  optional,
-  owned,
-  withAuth,
-  type Authenticator,
-} from 'koa-with-auth'
+import { allOf, anyOf, apiKeyHeader, authorize, optional, owned, type Authenticator } from 'koa-with-auth'
 import { firstPresent, map } from 'koa-with-auth/fp'
 import { mockRequest } from 'koa-with-auth/testing'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { evidenceOf } from '../../src/core/Evidence.js'
 import { PrincipalSource } from '../../src/core/ends.js'
 import { Attempt } from '../../src/core/Exchange.js'
-import { running } from '../support/models/behavior.js'
 
 type Sent = 'good' | 'bad' | 'absent'
 
@@ -193,79 +180,5 @@ describe('allOf', () => {
       }),
       { examples: [[[good, { ...good, around: 'allOf', objects: [true] }]]] },
     )
-  })
-})
-
-describe('also', () => {
-  const user = apiKeyHeader({ paramName: 'X-User', authenticate: (_request, name) => ({ name }) })
-  const device = apiKeyHeader({ paramName: 'X-Device', authenticate: (_request, key) => key === 'phone' && { key } })
-  const all = (request: Readonly<Record<string, string>>) => ({ headers: request })
-
-  it('behind a level with objects: the 401 of the operation comes before any look-up, and objects keep their order', async () => {
-    const asked: string[] = []
-    const team = owned('team', {
-      param: 'team',
-      find: (id, _one: { name: string }) => {
-        asked.push(`team ${id}`)
-        return id === 'red' && { id }
-      },
-    })
-    const note = owned('note', {
-      param: 'id',
-      find: (id, _one: { key: string }, request) => {
-        asked.push(`note ${id} of ${(request.objects as { team?: { id: string } }).team?.id ?? 'none'}`)
-        return { id }
-      },
-    })
-    const seen: unknown[] = []
-    const { ask } = await running((app) => {
-      const inner = withAuth(user, team)(new Router({ prefix: '/teams/:team' }))
-      inner.get('/notes/:id', withAuth(also(pipe(device, note))), (ctx) => {
-        seen.push([ctx.request.auth, { ...ctx.request.objects }])
-        ctx.body = 'ok'
-      })
-      app.use(inner.routes())
-    })
-    expect(await ask('/teams/red/notes/n1', all({ 'x-user': 'anna' }))).toMatchObject({ status: 401 })
-    expect((await ask('/teams/blue/notes/n1', all({ 'x-user': 'anna', 'x-device': 'wrong' }))).status).toBe(401)
-    expect((await ask('/teams/red/notes/n1', all({ 'x-device': 'phone' }))).status).toBe(401)
-    expect(asked).toStrictEqual([])
-    expect((await ask('/teams/red/notes/n1', all({ 'x-user': 'anna', 'x-device': 'phone' }))).status).toBe(200)
-    expect(asked).toStrictEqual(['team red', 'note n1 of red'])
-    expect(seen).toStrictEqual([
-      [
-        { inherited: { name: 'anna' }, own: { key: 'phone' } },
-        { team: { id: 'red' }, note: { id: 'n1' } },
-      ],
-    ])
-    expect((await ask('/teams/blue/notes/n1', all({ 'x-user': 'anna', 'x-device': 'phone' }))).status).toBe(404)
-    expect(asked.slice(2)).toStrictEqual(['team blue'])
-  })
-
-  it.each([
-    [60_000, 30_000],
-    [30_000, 60_000],
-  ])('of ends in %i and %i ms the earliest counts, also behind an object', async (outer, inner) => {
-    vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
-    onTestFinished(() => void vi.useRealTimers())
-    const now = Date.now()
-    const until = (paramName: string, ms: number) =>
-      apiKeyHeader({ paramName, authenticate: () => ({ expiresAt: now + ms }) })
-    const team = owned('team', { param: 'team', find: (id) => ({ id }) })
-    const seen: boolean[] = []
-    const { ask } = await running((app) => {
-      const router = withAuth(until('X-User', outer), team)(new Router({ prefix: '/teams/:team' }))
-      router.get('/events', withAuth(also(until('X-Device', inner))), (ctx) => {
-        const signal = authSignal(ctx)
-        vi.advanceTimersByTime(29_999)
-        seen.push(signal.aborted)
-        vi.advanceTimersByTime(1)
-        seen.push(signal.aborted)
-        ctx.body = 'ok'
-      })
-      app.use(router.routes())
-    })
-    expect((await ask('/teams/red/events', all({ 'x-user': 'u', 'x-device': 'd' }))).status).toBe(200)
-    expect(seen).toStrictEqual([false, true])
   })
 })

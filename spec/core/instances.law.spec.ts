@@ -69,6 +69,8 @@ describe('generic code of fp-ts', () => {
       fromFunction(() => 'anna'),
     ).evaluate(mockRequest())
     expect(result).toStrictEqual(E.right(['anna']))
+    const [anna, ben] = [fromFunction(() => 'anna'), fromFunction(() => 'ben')]
+    expect(Alt.alt(anna, () => ben).evaluate(mockRequest())).toStrictEqual(E.right('anna'))
     expect(URI).toBe('koa-with-auth/Authenticator')
     expect(await firstOf(Alt)(never, never).evaluate(mockRequest())).toMatchObject(E.left({ _tag: 'invalid' }))
     expect(AuthError.is(AuthError.invalid)).toBe(true)

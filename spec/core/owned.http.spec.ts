@@ -338,21 +338,6 @@ describe('two routes that match one URL', () => {
     expect((await ask('/notes/n1', as('anna'))).status).toBe(200)
     expect(seen).toStrictEqual([{ note: notes.get('n1') }, { word: 'N1' }, {}, { note: notes.get('n1') }])
   })
-
-  it('a refusal of the inner one leaves the outer one its objects', async () => {
-    const seen: unknown[] = []
-    const { note } = counted()
-    const never = owned('never', { param: 'other', find: () => undefined })
-    const { ask } = await served((router) => {
-      router.get('/notes/:id', withAuth(pipe(user, note)), async (ctx, next) => {
-        await next()
-        seen.push({ ...(Reflect.get(ctx.request, 'objects') as object) })
-      })
-      router.get('/notes/:other', withAuth(pipe(user, never)), () => {})
-    })
-    expect((await ask('/notes/n1', as('anna'))).status).toBe(404)
-    expect(seen).toStrictEqual([{ note: notes.get('n1') }])
-  })
 })
 
 describe('on a router', () => {

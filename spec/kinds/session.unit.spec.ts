@@ -124,14 +124,6 @@ describe('session authenticators', () => {
     expect(SessionUser.is(user)).toBe(typeof user === 'object' && user !== null && !isRaised)
   })
 
-  it('describes the session cookie as ambient, because browsers send it by themselves', () => {
-    expect(kinds.user.description).toMatchObject({
-      scheme: { type: 'apiKey', in: 'cookie', name: 'koa.sess' },
-      ambient: true,
-    })
-    expect(sessionAuth({ cookieName: 'sid' }).description).toMatchObject({ scheme: { name: 'sid' } })
-  })
-
   it.each([
     row('a cookie name with a blank', { cookieName: 'a b' }),
     row('a proof of nothing', { proof: {} }),

@@ -166,13 +166,3 @@ describe('the name of the cookie', () => {
     expect(nameFrom(sessionAuth({ cookieName: 'own' }))).toBeUndefined()
   })
 })
-
-it('the description has the demanded right', () => {
-  const demands = (kind: ReturnType<typeof sessionAuth>) =>
-    kind.description._tag === 'Leaf' ? kind.description.demands : 'no leaf'
-  expect([sessionAuth(), sessionAuthSuperUser(), sessionAuthIsStaff()].map(demands)).toStrictEqual([
-    undefined,
-    'a superuser',
-    'a superuser or staff member',
-  ])
-})

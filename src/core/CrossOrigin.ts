@@ -53,9 +53,8 @@ const isSafeRequest = ({ method, headers }: Request): boolean => isSafe(method) 
 
 // A client can write the field that its proxy does not, so each that is there must name a safe method
 const isSafeForwarded = (request: Request): boolean => {
-  const named = [fieldIn(request, 'x-forwarded-method'), fieldIn(request, 'x-original-method')].filter(
-    (one) => one !== '',
-  )
+  const fields = ['x-forwarded-method', 'x-original-method'].map((name) => fieldIn(request, name))
+  const named = fields.filter((value) => value !== '')
   return named.length > 0 && named.every(isSafe)
 }
 

@@ -209,15 +209,13 @@ export function requireScopes(
     const found = grantedScopes(answer)
     return demanded.every((scope) => found.has(scope))
   }
-  const decidingBy =
-    (granted: (principal: never, request: Request) => unknown) =>
-    (principal: never, request: Request): boolean | Promise<boolean> => {
-      const answer = granted(principal, request)
-      return isThenable(answer) ? toPromise(answer).then(suffices) : suffices(answer)
-    }
   const condition = { caller: 'requireScopes(...)', scopes: demanded }
   if (given !== undefined) {
-    return declareCondition('requireScopes', scoped({ ...condition, by: given, decide: decidingBy(given) }))
+    const decide = (principal: never, request: Request): boolean | Promise<boolean> => {
+      const answer: unknown = given(principal, request)
+      return isThenable(answer) ? toPromise(answer).then(suffices) : suffices(answer)
+    }
+    return declareCondition('requireScopes', scoped({ ...condition, by: given, decide }))
   }
   return declareCondition('requireScopes', (self: Authenticator<unknown>) => {
     checkMember('requireScopes(...)(a)', self)

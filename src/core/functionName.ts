@@ -114,6 +114,8 @@ const restricted: ReadonlySet<string> = new Set(['return', 'break', 'continue', 
 const blank = /[\s\ufeff]+/y
 const comment = /\/\/[^\n\r\u2028\u2029]*|\/\*[^]*?\*\//y
 const quotedString = /'(?:[^'\\\n\r]|\\[^])*'|"(?:[^"\\\n\r]|\\[^])*"/y
+// It is kept as it is written. With strings in it, it is not known where it ends
+const template = /`(?:[^`\\$]|\\[^]|\$(?!\{)|\$\{[^`{'"/}]*\})*`/y
 const word = /[\p{ID_Continue}$#@\u200c\u200d\\]+/uy
 const expression = /\/(?:[^[/\\\n\r]|\\.|\[(?:[^\]\\\n\r]|\\.)*\])+\//y
 const operator = /=>|\+\+|--|\?\.|[^]/y
@@ -152,26 +154,13 @@ const functionTokens = (text: string): ReadonlyArray<string> | undefined => {
 
 const tokenAt = (text: string, at: number, last: string): string | undefined => {
   const first = text.charAt(at)
-  if (first === '`') return templateAt(text, at)
+  if (first === '`') return matching(template, text, at)
   if (first === "'" || first === '"') return matching(quotedString, text, at)
   if (first !== '/') return matching(word, text, at) ?? matching(operator, text, at)
   // behind a value it divides; behind these it can be both
   if ([')', '}', '++', '--'].includes(last)) return undefined
   const isValue = /[\p{ID_Continue}$'"`\]]$/u.test(last) && !beforeExpression.has(last)
   return isValue ? '/' : matching(expression, text, at)
-}
-
-// A template is kept as it is written
-const templateAt = (text: string, start: number): string | undefined => {
-  for (let at = start + 1; at < text.length; at++) {
-    const sign = text.charAt(at)
-    if (sign === '\\') at++
-    else if (sign === '`') return text.slice(start, at + 1)
-    // with strings in a template it is not known where it ends
-    else if (sign === '$' && text.charAt(at + 1) === '{' && /[`{'"/]/.test(text.slice(at + 2, text.indexOf('}', at))))
-      return undefined
-  }
-  return undefined
 }
 
 /** Drops what a formatter writes or leaves out before a token. */

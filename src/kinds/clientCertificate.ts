@@ -109,14 +109,13 @@ export const clientCertificate = <R = CertificateOwner>(
   options: ClientCertificateOptions<R>,
 ): Authenticator<PrincipalFromAnswer<R>> => {
   const given = checkOptions(caller, options, checks)
-  const { from, authorities, fingerprints, authenticate, realm } = given
+  const { from, authorities, fingerprints, realm } = given
+  const ask: (request: Request, certificate: X509Certificate) => unknown = given.authenticate ?? certificateOwner
   if ((authorities === undefined) === (fingerprints === undefined)) {
     throw new TypeError(`${caller} needs exactly one of authorities and fingerprints`)
   }
   const { extract, decode, isAuthorized, words } = certificateReader(caller, from)
   const accepting = authorities === undefined ? pinned(fingerprints) : issuedBy(authorities)
-  const ask: (request: Request, certificate: X509Certificate) => unknown =
-    authenticate ?? ((_request, certificate) => certificateOwner(certificate))
   const endsAt = (sent: unknown) => Date.parse(decode(sent)?.validTo ?? '')
   const expiring: EndSource = {
     endFor: (request) => {
@@ -146,7 +145,7 @@ declareFactory(caller, clientCertificate)
 
 const scheme: MutualTlsScheme = { type: 'mutualTLS' }
 
-const certificateOwner = (certificate: X509Certificate): CertificateOwner => ({
+const certificateOwner = (_request: Request, certificate: X509Certificate): CertificateOwner => ({
   subject: certificate.subject,
   subjectAltName: certificate.subjectAltName,
   issuer: certificate.issuer,
@@ -235,13 +234,14 @@ const issuedBy = (given: unknown): Accepting => {
 }
 
 const authoritiesIn = (given: unknown): ReadonlyArray<X509Certificate> => {
-  const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : []
-  const wrong = `${caller}({ authorities }) must be an array of PEMs, each with the certificate of one authority`
-  if (list.length === 0) throw new TypeError(wrong)
+  const list: ReadonlyArray<unknown> = Array.isArray(given) && given.length > 0 ? given : [undefined]
   return list.map((one) => {
-    if (typeof one !== 'string' || one.split('-----BEGIN ').length !== 2) throw new TypeError(wrong)
-    const authority = unlessThrown(() => new X509Certificate(one))
-    if (authority === undefined) throw new TypeError(wrong)
+    const isOne = typeof one === 'string' && one.split('-----BEGIN ').length === 2
+    const authority = isOne ? unlessThrown(() => new X509Certificate(one)) : undefined
+    if (authority === undefined)
+      throw new TypeError(
+        `${caller}({ authorities }) must be an array of PEMs, each with the certificate of one authority`,
+      )
     if (!authority.ca)
       throw new TypeError(`${caller}({ authorities }): a certificate in it does not belong to a certificate authority`)
     return authority
