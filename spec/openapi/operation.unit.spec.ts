@@ -108,7 +108,7 @@ describe('the responses of', () => {
   })
 
   it('what is no status is a TypeError', () => {
-    expect(() => operation({ responses: { ok: pet as never } })).toThrow(/ok is no status/)
+    expect(() => operation({ responses: { ok: pet as never } })).toThrow(/ok is not a status; write one such as 200/)
     expect(() => operation({ responses: { 200: 'x' as never } })).toThrow(TypeError)
   })
 })

@@ -66,7 +66,7 @@ const responsesLike: Check = (where, value) => {
   // Safe: `record` has checked it
   for (const [status, one] of Object.entries(value as object)) {
     if (!statusOrRange.test(status) && !status.startsWith('x-')) {
-      throw new TypeError(`${where}: ${status} is no status, such as 200, 4XX or default`)
+      throw new TypeError(`${where}: ${status} is not a status; write one such as 200, 4XX or default`)
     }
     if (one !== undefined && !isStandard(one) && !isCodec(one)) is.record(`${where}: ${status}`, one)
   }

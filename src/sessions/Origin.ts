@@ -25,6 +25,6 @@ export const originFor = (origin: Origin, request: Request): string | undefined 
   const found: unknown = typeof origin === 'function' ? unawaited(origin(request)) : origin.find(hostOf)
   if (found === undefined || isPublicOrigin(found)) return found
   throw new TypeError(
-    'sessions(app, { origin }) must return a public origin out of a list, such as "https://shop.example", or undefined',
+    'sessions(app, { origin }) must return a public origin such as "https://shop.example", out of a list of yours, or undefined',
   )
 }

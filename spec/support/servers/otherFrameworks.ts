@@ -7,7 +7,8 @@ import type { AddressInfo } from 'node:net'
 import { pathToFileURL } from 'node:url'
 import { Readable } from 'node:stream'
 import express, { type RequestHandler, type Response as ExpressResponse } from 'express'
-import fastify, { type preHandlerAsyncHookHandler, type FastifyReply, type FastifyRequest } from 'fastify'
+import fastify, { type onRequestAsyncHookHandler, type preHandlerAsyncHookHandler } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type Koa from 'koa'
 import type { AuthenticatorLike } from 'koa-with-auth'
 import type { AdmittedRequest } from 'koa-with-auth/upgrades'
@@ -41,6 +42,8 @@ type Fields = Readonly<Record<string, string>>
 interface Helpers {
   readonly forExpress: (app: Koa, a: Auth) => RequestHandler
   readonly forFastify: (app: Koa, a: Auth) => preHandlerAsyncHookHandler
+  readonly koaInExpress: (app: Koa) => RequestHandler
+  readonly koaInFastify: (app: Koa) => onRequestAsyncHookHandler
   readonly forNode: (
     app: Koa,
     a: Auth,
@@ -48,7 +51,8 @@ interface Helpers {
   ) => (request: IncomingMessage, response: ServerResponse) => Promise<void>
 }
 
-const loaded = async <K extends keyof Helpers>(name: K): Promise<Helpers[K]> => {
+/** A helper of the guide. */
+export const loaded = async <K extends keyof Helpers>(name: K): Promise<Helpers[K]> => {
   const code = blocksOf('examples/guides/other-frameworks.md').find((block) => block.code.includes(`const ${name} =`))
   const folder = `${repository}spec/.generated/frameworks-${process.pid}`
   mkdirSync(folder, { recursive: true })
