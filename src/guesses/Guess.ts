@@ -1,5 +1,5 @@
 /**
- * What a guess is counted under: the account that it names, and the address that it comes from.
+ * The keys of a guess: the account that it names, and the address that it comes from.
  *
  * Limiters see only digests, so a store of counts does not reveal users and addresses.
  */
@@ -29,7 +29,7 @@ export interface Guess {
 
 /**
  * @internal The counts of a guess, the narrow ones first. A guess that a narrow one refuses must not count under the others.
- * `address` is an IPv4 address, or the /64 network of an IPv6 address. What another site made a browser send has counts of its own.
+ * `address` is an IPv4 address, or the /64 network of an IPv6 address. Guesses that another site made a browser send have counts of their own.
  */
 export const countsIn = (limiters: Limiters) => {
   const { accountAndAddress, account: everywhere, address: anyAccount } = limiters

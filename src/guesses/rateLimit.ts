@@ -1,6 +1,6 @@
 /**
- * How much each caller may ask for: accepted requests are counted by user, key or plan. `throttled` counts guesses of callers who are
- * not known; this counts those who are.
+ * Limits of known callers: accepted requests are counted by user, key or plan. `throttled` counts the guesses of callers that are
+ * not known.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from '../core/Request.js'
@@ -107,7 +107,7 @@ interface Charging extends RateLimitOptions<never> {
 const charge = async (self: Charging, caller: unknown, request: Request): Promise<Charged> => {
   const { limiter, by, points = 1, failed } = self
   try {
-    // Safe: the authenticator puts on the right what these take
+    // Safe: the authenticator lets in the principals that these take
     const principal = caller as never
     const counter: unknown = typeof limiter === 'function' ? limiter(principal, request) : limiter
     const key: unknown = unawaited(by(principal, request))
@@ -148,7 +148,7 @@ const consumePoints = async (
     },
   })
 
-// The fields of the response; of two rate limits, the one of which less is left
+// The fields of the response; of two rate limits, that of which less is left
 const say = ({ ctx }: Request, counter: PointLimiter, counted: Counted): void => {
   if (counted._tag === 'Failed') return
   const { _tag, answer } = counted

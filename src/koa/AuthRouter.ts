@@ -28,7 +28,7 @@ type FoundObjects<O> = unknown extends O ? unknown : { readonly objects: O }
 /**
  * The context of a handler or middleware that is written elsewhere: Koa's context, the parameters of the path, and the
  * principal. It fits every router. `router` is left out, because TypeScript 5 and 6 compare two router types with a
- * result that depends on what they compared before.
+ * result that depends on earlier comparisons.
  */
 export type AuthContext<P, S = DefaultState, C = DefaultContext, O = unknown> = ParameterizedContext<
   S,

@@ -1,8 +1,8 @@
 /**
- * `authSignal` and `untilEnd`: the end of the credential that let a request in, for what the request has opened. `shutDown`: the graceful
+ * `authSignal` and `untilEnd`: the end of the credential that let a request in, for the streams and the work of the request. `shutDown`: the graceful
  * end of a process whose server has open streams and sockets.
  *
- * Nothing is made before somebody asks. What waits is released when the client goes away. After a whole response, it is released when
+ * Nothing is made before a caller asks. The waiting ends are released when the client goes away. After a whole response, it is released when
  * nothing holds the signal any more.
  */
 import type { OutgoingMessage, Server as HttpServer } from 'node:http'
@@ -28,11 +28,11 @@ const weakly = (opened: EndsOfRequest): Ending => {
   return { abort: (reason) => reference.deref()?.abort(reason) }
 }
 
-/** What a request waits for. A signal is made only for who asks for one, because it takes more memory than all the rest. */
+/** The ends for which a request waits. A signal is made only for a caller that asks, because it takes more memory than all the rest. */
 class EndsOfRequest {
   readonly accepted: ReadonlyArray<EndSource> | undefined
   readonly before: EndsOfRequest | undefined
-  // most have one, and an array of it would take half as much again
+  // most requests have a single end, and an array of it would take half as much again
   readonly #first: End | undefined
   readonly #others: ReadonlyArray<End>
   reason: AuthEndedError | undefined
@@ -153,7 +153,7 @@ const openedBy = (caller: string, given: RequestCarrier): EndsOfRequest => {
   return opened
 }
 
-/** What of a request can end: what let it in, and what a function made of it. */
+/** The ends of a request: of the accepted credentials, and of the principal that a function made of them. */
 const endsOfSources = (
   request: Request & { readonly auth?: unknown },
   accepted: ReadonlyArray<EndSource> | undefined,
@@ -168,7 +168,7 @@ const endsOfSources = (
   return found.filter((end, at) => end.named() !== undefined || found.findIndex((one) => one.at === end.at) === at)
 }
 
-// One function for all responses, because a closure for each would take more than what it releases
+// One function for all responses, because a closure for each would take more memory than it releases
 function releaseOnClose(this: OutgoingMessage): void {
   // Safe: `authSignal` alone writes it
   const opened = knownExchange(this)?.opened as EndsOfRequest | undefined

@@ -30,8 +30,8 @@ export type GuardWith<M, P, O = unknown> = M extends Requirement.Also
 type Caller = 'withAuth' | 'guardApp'
 
 /**
- * What the conditions make of `auth`, and the options: a last argument that is not a function. Throws a TypeError for `undefined`
- * anywhere, for `null` with conditions, and for what is no condition.
+ * Composes `auth` and the conditions, and finds the options: a last argument that is not a function. Throws a TypeError for `undefined`
+ * anywhere, for `null` with conditions, and for a value that is no condition.
  */
 export const composed = (
   caller: Caller,
@@ -72,13 +72,13 @@ const checkCondition = (caller: Caller, condition: unknown, position: number): v
       `${where} is an authenticator, not a condition; write ${caller}([a, b]), or ${caller}(allOf([a, b])) if both must pass`,
     )
   }
-  // what `throttled(options)` returns is marked, too, because it is no hook
+  // the result of `throttled(options)` is marked, too, because it is no hook
   if (typeof condition === 'function' && isCondition(condition)) return
   checkHook(where, condition, 1, conditionFix)
   if (isAsync(condition)) throw new TypeError(`${where} is an async function; ${conditionFix}`)
 }
 
-// A handler in its place meets an authenticator where it expects a context. What it then throws names no place, as errors of conditions do
+// A handler in its place meets an authenticator where it expects a context. Its own exception names no place, as errors of conditions do
 const appliedCondition = (
   caller: Caller,
   condition: (a: Authenticator<unknown>) => unknown,

@@ -1,8 +1,8 @@
 /**
- * Help for developers. It listens to what guards report; they know nothing of it.
+ * Help for developers. It listens to the records of guards; they know nothing of it.
  *
- * `NODE_DEBUG=koa-with-auth` prints each decision to stderr, without a credential or a principal. What each router requires, `audit`
- * prints.
+ * `NODE_DEBUG=koa-with-auth` prints each decision to stderr, without a credential or a principal. `audit` prints the requirements
+ * of each router.
  */
 import { debuglog } from 'node:util'
 import { foreignOrigins } from '../core/CrossOrigin.js'

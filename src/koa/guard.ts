@@ -1,10 +1,10 @@
 /**
  * The guard: Koa middleware that enforces one requirement on the operation after it.
  *
- * It checks that it runs in its operation, and that no header line was dropped. It calls the authenticator, undoes what
- * a hook changed on the response, and admits or refuses.
+ * It checks that it runs in its operation, and that no header line was dropped. It calls the authenticator, undoes the
+ * changes of a hook on the response, and admits or refuses.
  *
- * What `owned` has found is in `ctx.request.objects`, as long as the operation runs.
+ * The objects that `owned` has found are in `ctx.request.objects`, as long as the operation runs.
  */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
@@ -60,7 +60,7 @@ const runsOutside = (): never => {
   throw misplaced(`withAuth(a) runs outside of an operation; ${fix}`)
 }
 
-// Until its first request is through, a guard looks for what is written in the wrong place
+// Until its first request is through, a guard looks for guards and settings in a wrong place
 const recordReader = (): ((ctx: Context) => Exchange) => {
   let isFirst = true
   return (ctx) => {
@@ -142,14 +142,14 @@ export const applicationGuard = (authenticator: Authenticator<unknown>, requirem
   const decide = deciding(authenticator, ofApplication)
   const run = (ctx: Context, next: Next): Promise<unknown> => {
     const exchange = exchangeOf(ctx)
-    // guards of operations inside see that another one has let the caller in
+    // guards of operations inside see that this guard has let the caller in
     exchange.captures = ofApplication
     return decide(ctx, exchange, notingErrors(ctx, next), false)
   }
   return markGuard(run, requirement, { levels: ofApplication })
 }
 
-// Functions of the application are no operation: one of them may answer the exception of another one unseen
+// Functions of the application are no operation: one may answer the exception of another function unseen
 const notingErrors =
   (ctx: Context, next: Next): Next =>
   () =>
@@ -167,8 +167,8 @@ type Decide = (
 ) => Promise<unknown>
 
 /**
- * The decision of a guard without the check of its place. Upgrades use it, too. `isNested`: whether a guard around this
- * one has let the caller in. `refuseEarly` returns the status of a request that is refused before it is read. `parameters`: those of
+ * The decision of a guard without the check of its place. Upgrades use it, too. `isNested`: whether a guard around it
+ * has let the caller in. `refuseEarly` returns the status of a request that is refused before it is read. `parameters`: those of
  * the path that `owned` reads.
  */
 export const deciding = (
@@ -292,7 +292,7 @@ const answerFailure = (
   }
 }
 
-// What runs in an operation. Signing in and out is possible only there, because middleware above may answer an exception
+// The functions of an operation. Signing in and out is possible only there, because middleware above may answer an exception
 // before the sessions see it, so it is noted here for them
 const asOperation = (ctx: Context, exchange: Exchange, next: Next, whenRefused?: GuardHeaders): Next =>
   exchange.source === undefined && !isGoneExpected() ? next : operationOf(ctx, exchange, next, whenRefused)
@@ -319,9 +319,9 @@ const operationOf =
 type Guarded = Context['request'] & { auth?: unknown; objects?: Objects | undefined }
 
 /**
- * Runs with this principal. `isNested`: whether a guard around this one has set another.
+ * Runs with this principal. `isNested`: whether a guard around it has set another principal.
  *
- * `ctx.request.auth` is set while an operation runs, and so is what let its caller in. Two layers of a router
+ * `ctx.request.auth` is set while an operation runs, and so are the accepted credentials. Two layers of a router
  * can match one URL. So those of an outer guard are restored when the request comes back to it. With the setting
  * `state` the principal is in `ctx.state` too, where older handlers read it.
  */
@@ -340,7 +340,7 @@ const runAs = <A extends Promise<unknown> | void>(
   request.auth = principal
   exchange.accepted = accepted
   exchange.objects = objects
-  // a public operation does not change what others put there
+  // a public operation keeps the values of other functions there
   if (state !== undefined && principal !== undefined) ctx.state[state] = principal
   return run()
 }

@@ -28,7 +28,7 @@ const guardAppChecks: Checks<GuardAppOptions> = {
   ),
 }
 
-// What `routes()` returns has no name of use
+// The result of `routes()` has no name of use
 const functionLabel = (f: Function): string => ('router' in f ? 'a router' : f.name || 'a function without a name')
 
 /** Guards an application, and types the principal of the middleware that it uses later. */

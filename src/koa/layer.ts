@@ -1,9 +1,9 @@
 /**
  * The parts of @koa/router that levels change: copies of routers and layers, so that nothing is shared that the router
  * changes in place, and stacks that are watched. And the properties by which a guard is known among other functions, and
- * what a function notes about its operation.
+ * the notes of a function about its operation.
  *
- * Levels, OpenAPI and the audit read from a guard what protects its route. What they read are properties of the
+ * Levels, OpenAPI and the audit read the protection of a route from its guard. They read properties of the
  * function, so a tracer's wrapper that copies properties is still the guard.
  */
 import { METHODS } from 'node:http'
@@ -25,7 +25,7 @@ export interface ThenMiddleware {
 export interface GuardSource {
   /** The levels that decided, from the outermost that counts to the innermost: `operation`, or which router. */
   readonly levels: ReadonlyArray<string>
-  /** What runs after it, see `guard.ts`; `undefined` for none. */
+  /** The functions after it, see `guard.ts`; `undefined` for none. */
   readonly then?: ReadonlyArray<ThenMiddleware> | undefined
   /** Whether it admits everyone, for tests: the handlers after it are not protected. */
   readonly isForTests?: boolean
@@ -184,7 +184,7 @@ export type ReadLayer = Pick<RouterLayer, 'methods' | 'stack'> & {
   readonly opts?: { readonly pathAsRegExp?: unknown }
 }
 
-/** What the operations of a layer are called in messages: `GET, POST /x`, `ALL /x`, `use /x`. */
+/** The names of the operations of a layer in messages: `GET, POST /x`, `ALL /x`, `use /x`. */
 export const labelOf = (layer: ReadLayer): string => {
   const methods = layer.methods.length === 0 ? ['use'] : Object.keys(operationMethods(layer))
   return `${methods.join(', ')} ${pathInWords(layer)}`
@@ -213,7 +213,7 @@ export const isGuardLate = (functions: ReadonlyArray<unknown>): boolean =>
   isGuard(functions.at(-1)) &&
   functions.slice(0, -1).some((f) => typeof f === 'function' && operationNote(f) === undefined && !isParamHook(f))
 
-/** Makes `router.use(f)` and `app.use(f)` a TypeError: both read a property of what they are given. */
+/** Makes `router.use(f)` and `app.use(f)` a TypeError: both read a property of their argument. */
 export const refuseUse = (f: object, messageOf: (caller: string) => string): void => {
   const refuse = (caller: string) => ({
     get: (): never => {
@@ -231,7 +231,7 @@ export interface Part {
   readonly missingPage?: string
 }
 
-/** What `operation` says. `docs`: what it serves of a docs page. A `file` is as open as the page, and its path begins with the page's. */
+/** The note of `operation`. `docs`: the part of a docs page that it serves. A `file` is as open as the page, and its path begins with the page's. */
 export interface OperationNote {
   readonly options: object
   readonly docs?: Part | 'file' | undefined

@@ -255,7 +255,7 @@ const checkWhereUsed: Call = (make, router, given) => {
   return Object.defineProperty(routes, '_name', { get: check, configurable: true })
 }
 
-// Of these routers there is a guarded copy, and they have no routes: who gives them one has dropped the copy
+// Of these routers there is a guarded copy, and they have no routes: a program that gives them a route has dropped the copy
 const leftOpen = new WeakSet<object>()
 
 const warnOfDropped = (router: unknown, layer: ReadLayer): void => {
@@ -280,7 +280,7 @@ const checkGuardPlace = (router: unknown, ...[path, methods, functions, options]
   if (isTwice || isGuardLate(functions)) throw new TypeError(`${labelOf(layer)}: ${isTwice ? guardTwice : guardLast}`)
 }
 
-// `router.get(withAuth(a), '/x', handler)`: @koa/router takes what comes before a path for the name of the route
+// `router.get(withAuth(a), '/x', handler)`: @koa/router takes an argument before a path for the name of the route
 const isNamedByGuard = (options: unknown): boolean =>
   typeof options === 'object' && options !== null && isGuard(Reflect.get(options, 'name'))
 

@@ -1,5 +1,5 @@
 /**
- * What is written in the wrong place, and can be seen at the first request only.
+ * Settings and guards in a wrong place that can be seen at the first request only.
  *
  * - Settings that are mounted after the routers have no effect on them: a warning. Nothing else looks wrong: the cross-site check
  *   that they relax is on, and the time limit that they demand is not there.
@@ -21,7 +21,7 @@ export const warnOfLateSettings = (ctx: Context): void => {
   for (const text of [inApp, inRouter]) if (text !== undefined) process.emitWarning(text, 'LateSettingsWarning')
 }
 
-/** The first operation whose guard comes after its handler, among the routers of the application, and what is wrong with it. */
+/** The first operation whose guard comes after its handler, among the routers of the application, with the mistake. */
 export const lateGuardAt = (ctx: Context): string | undefined => {
   const router = routerOfRequest(ctx)
   const routers = new Set([

@@ -1,5 +1,5 @@
 /**
- * The operations of a router, and what each requires after all levels. This is the only reader of routers. Levels (for
+ * The operations of a router, and the requirement of each after all levels. This is the only reader of routers. Levels (for
  * messages), OpenAPI, the audit, `seal` and `expectGuarded` use it.
  *
  * It reads the layers that run, also those of mounted routers, so nothing is declared twice. An operation is one method
@@ -21,7 +21,7 @@ export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
   /** The functions as they were written, in the order in which they run, without those of applications. */
   readonly functions: ReadonlyArray<Function>
   readonly guard: GuardFunction | undefined
-  /** What the levels decided; `Inherit` if none did. */
+  /** The decision of the levels; `Inherit` if there is none. */
   readonly requirement: Requirement.Requirement
   readonly levels: ReadonlyArray<string>
   /** The functions that run before the guard, without descriptions. */
@@ -31,7 +31,7 @@ export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
 }
 
 export interface RoutedOperation<L extends ReadLayer = RouterLayer> extends RoutedLayer<L> {
-  /** What it is called: `GET /users/:id`. */
+  /** Its name: `GET /users/:id`. */
   readonly name: string
   /** `GET` also answers HEAD. `ALL` means all methods that Node knows. */
   readonly method: string

@@ -1,8 +1,8 @@
 /**
- * The parameters of paths that `owned` reads: whether a path has them, and what they are in a request.
+ * The parameters of paths that `owned` reads: whether a path has them, and their values in a request.
  *
  * A prefix may bring a parameter until the router is mounted in an application. So a path without it is refused there, and a RegExp,
- * whose groups have no names, at once. What neither sees is a 500 at each request.
+ * whose groups have no names, at once. A mistake that neither sees is a 500 at each request.
  */
 import type { Context } from 'koa'
 import { objectConditionsIn, objectsIn, type Description, type ObjectRule, type Scoped } from '../core/Description.js'
@@ -14,7 +14,7 @@ import { labelOf, type ReadLayer } from './layer.js'
 import { planOf } from './plan.js'
 import type { Layer } from './router.js'
 
-/** Throws a TypeError if two objects of one way in have the same name. */
+/** Throws a TypeError if two objects of an alternative have the same name. */
 export const checkObjects = (description: Description): void => {
   if (objectsIn(description).length < 2) return
   for (const { objects } of alternativesOf(description)) {
@@ -72,7 +72,7 @@ export const parameterReaderOf = (description: Description): ((ctx: Context) => 
           'ERR_GUARD_MISPLACED',
         )
       }
-      // one that is optional in the path: `params` may have that of another route
+      // it is optional in the path: `params` may have that of another route
       if (!captures[at]) continue
       const value = params[object.param]
       if (typeof value === 'string') read[object.param] = value
@@ -85,7 +85,7 @@ interface PathOf {
   readonly paramNames: ReadonlyArray<unknown>
 }
 
-// The router's own one, of `use`, has none
+// The router's own parameter, of `use`, has no name
 const parameterKey = (parameter: unknown): unknown =>
   typeof parameter === 'object' && parameter !== null ? Reflect.get(parameter, 'name') : undefined
 
@@ -116,7 +116,7 @@ const unreadableParameter = (layer: PathOf, object: ObjectRule): string =>
 const absentParameter = (object: ObjectRule): string =>
   `${ownedInWords(object)}, which the path does not have; write it into the path or a prefix, or guard the operation without it: withAuth(a)`
 
-/** What is wrong if the path does not have the parameters that the guard reads, or has one twice; `undefined` if nothing is. */
+/** The mistake if the path does not have the parameters that the guard reads, or has one twice; `undefined` if there is none. */
 export const missingParameter = (layer: ReadLayer & PathOf): string | undefined => {
   if (layer.methods.length === 0) return undefined
   const conditions = conditionsOf(planOf(layer).guard?.requirement)

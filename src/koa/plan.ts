@@ -1,9 +1,9 @@
 /**
- * The plan of a layer of a router: what was written in its operation, and what the levels around it decided. It is one
+ * The plan of a layer of a router: the functions of its operation, and the decisions of the levels around it. It is a
  * value on the layer, and the functions that the router runs are made from it, never the other way round.
  *
  * A plan is read from functions once, when a layer first comes to a level. Mounting clones a layer with its properties,
- * so the clone has the plan, too. A tracer replaces functions of a layer, but not the plan. What it put there runs, and
+ * so the clone has the plan, too. A tracer replaces functions of a layer, but not the plan. Its function runs, and
  * counts as the function that it replaced.
  *
  * | functions, in their order                    | `param`         | why they are there                                   |
@@ -28,14 +28,14 @@ export interface Level {
   readonly application?: ApplicationLevel | undefined
 }
 
-/** What each layer of an application (`apiApp`) begins and ends with. A copy of its router is another application. */
+/** The functions with which each layer of an application (`apiApp`) begins and ends. A copy of its router is another application. */
 export interface ApplicationLevel {
   readonly begin: Middleware
   readonly end: Middleware
   readonly addition: () => Addition
 }
 
-/** What a level decided. Its guard is made once, and is in each layer where nothing else counts. */
+/** The decision of a level. Its guard is made once, and is in each layer where nothing else counts. */
 export interface LevelDecision {
   readonly by: Level
   readonly guard: GuardFunction
@@ -48,7 +48,7 @@ interface PlanParts {
   readonly own: GuardFunction | undefined
   /** The levels around it that count, the outermost first. */
   readonly levels: ReadonlyArray<LevelDecision>
-  /** What is enforced: the levels and the operation together. */
+  /** The guard that is enforced: the levels and the operation together. */
   readonly guard: GuardFunction | undefined
   /** `param` hooks and handlers. */
   readonly after: ReadonlyArray<Function>
@@ -135,7 +135,7 @@ const compared = (plan: Plan, stack: ReadonlyArray<Function>): Plan | undefined 
   return at === plan.functions.length ? planned({ ...plan, after: [...early, ...after], traced }) : undefined
 }
 
-// Somebody else than a tracer changed the functions. If the guard is still there, what was decided counts
+// A program that is no tracer changed the functions. If the guard is still there, its decision counts
 const reread = (plan: Plan, stack: ReadonlyArray<Function>): Plan => {
   const others = new Set<Function>(plan.applications.flatMap(({ begin, end }) => [begin, end]))
   const { applications } = plan
@@ -145,7 +145,7 @@ const reread = (plan: Plan, stack: ReadonlyArray<Function>): Plan => {
   return planned({ ...read, applications, own, levels, guard })
 }
 
-/** The functions of an operation, as they were written. Its guard is the one that is enforced. */
+/** The functions of an operation, as they were written, with the guard that is enforced. */
 export const writtenIn = ({ applications: { length }, functions }: Plan): ReadonlyArray<Function> =>
   (length === 0 ? functions : functions.slice(length, -length)).filter(isWritten)
 

@@ -88,7 +88,7 @@ export const setGiven = (response: ServerResponse, rest: ReadonlyArray<unknown>)
 
 const setHeaders = (response: ServerResponse, headers: object): boolean => {
   if (!Array.isArray(headers)) {
-    // Safe: what Node would be given
+    // Safe: they would be passed to Node
     for (const [name, value] of Object.entries(headers as Record<string, string>)) {
       if (name !== '') response.setHeader(name, value)
     }
@@ -105,7 +105,7 @@ const setHeaders = (response: ServerResponse, headers: object): boolean => {
 export interface GuardHeaders {
   /** Its challenges are those of a 401. */
   readonly description: Description
-  /** What authentication reads, for Vary (RFC 9110 §12.5.5). */
+  /** The fields that authentication reads, for Vary (RFC 9110 §12.5.5). */
   readonly vary: string
   readonly cacheControl: string
   /** For Referrer-Policy; `undefined` if no credential is in the URL. */
@@ -149,7 +149,7 @@ interface Applied {
   readonly writeHead: WriteHead
 }
 
-/** Gives a response the headers of an operation; what upstream middleware said about caching is replaced. */
+/** Gives a response the headers of an operation; the caching fields of upstream middleware are replaced. */
 export const applyHeaders = (ctx: Context, exchange: Exchange, headers: GuardHeaders): void => {
   const { res } = ctx
   const { realm } = exchange.settings
@@ -166,7 +166,7 @@ export const applyHeaders = (ctx: Context, exchange: Exchange, headers: GuardHea
     res.writeHead = writeCompleteHead
     return
   }
-  // Vary names what all guards read that this request passed. A later wrapper of `writeHead` is called first, and calls ours
+  // Vary names the fields that all guards of this request read. A later wrapper of `writeHead` is called first, and calls ours
   const both = { ...headers, vary: union(before.headers.vary, headers.vary) }
   carried.head = { ctx, headers: both, realm, writeHead: before.writeHead } satisfies Applied
 }

@@ -88,7 +88,7 @@ const draftOf = ({ method, routerPath }: Context, level: string, durationMs: num
   durationMs,
 })
 
-/** The names of a principal in records, if the application gives it one: who it is, and who acts for it. */
+/** The names of a principal in records, if the application gives it one: the subject, and the actor for it. */
 export const namesOf = (request: Request, principal: unknown, accepted: ReadonlyArray<EndSource> = []): Names => {
   const events = settingsOf(request).events
   if (events === undefined || principal === undefined) return {}
@@ -102,7 +102,7 @@ export const namesOf = (request: Request, principal: unknown, accepted: Readonly
 
 const isName = (u: unknown): u is string => typeof u === 'string' && u !== ''
 
-// RFC 8693 §4.1: the outermost `act` is who acts now. A principal of the application may name him by a string
+// RFC 8693 §4.1: the outermost `act` is the current actor. A principal of the application may name him by a string
 const actorOf = (one: unknown): string | undefined => {
   const act: unknown = typeof one === 'object' && one !== null ? ownOrGetter(one, 'act') : undefined
   if (typeof act !== 'object' || act === null) return isName(act) ? act : undefined
@@ -140,7 +140,7 @@ function onAnswered(this: ServerResponse): void {
   answeredWith(this, answeredStatus(this))
 }
 
-// Published when both are there: what was decided, and what was answered
+// Published when both are there: the decision, and the status of the answer
 const settleRecord = (exchange: Exchange, status: number): void => {
   const progress = progressOf(exchange)
   if (progress === 'undecided') exchange.decision = 'answered'
@@ -159,7 +159,7 @@ const answeredStatus = ({ headersSent, statusCode }: ServerResponse): number =>
 /** A record that is not published yet, so it can be written to: one object a request. */
 type Draft = { -readonly [K in keyof Decision]: Decision[K] }
 
-/** Writes what was decided into a draft; `passed` are the kinds that let in, in order. */
+/** Writes a decision into a draft; `passed` are the kinds that let in, in order. */
 type WriteResult = (
   draft: Draft,
   result: E.Either<AuthError, unknown>,
@@ -167,7 +167,7 @@ type WriteResult = (
   request: Request,
 ) => void
 
-/** How results are written into records. What does not depend on the request is computed once, if there is a subscriber. */
+/** How results are written into records. Everything that does not depend on the request is computed once, if there is a subscriber. */
 const resultWriter = (description: Description): WriteResult => {
   const all = leaves(description)
   const only = all.length === 1 ? all[0] : undefined

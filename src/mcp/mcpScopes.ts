@@ -100,7 +100,7 @@ const mcpScopesWords = (scopes: McpScopes): string =>
 const methodField = fromHeader('Mcp-Method')
 const nameField = fromHeader('Mcp-Name')
 
-// What a request needs. Only a POST calls something; a GET opens a stream
+// The scopes of a request. Only a POST calls something; a GET opens a stream
 const scopesNeeded = (scopes: McpScopes, request: Request): ReadonlyArray<string> | 'unreadable' | 'unlisted' => {
   const method = methodField(request)
   if (O.isNone(method)) return request.method === 'POST' ? 'unreadable' : []

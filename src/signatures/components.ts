@@ -25,7 +25,7 @@ import {
 } from 'structured-headers'
 import { linesFrom, withoutBlanks } from '../core/RequestFields.js'
 
-/** What is covered, by its identifier: the name, and its parameters as they are written (RFC 9421 §2). */
+/** A covered component, by its identifier: the name, and its parameters as they are written (RFC 9421 §2). */
 export interface Covered {
   readonly name: string
   /** Whether all of it is covered, not a part of a field. */
@@ -36,7 +36,7 @@ export interface Covered {
 
 const MAX_COMPONENTS = 30
 
-/** What a signature covers, in its order. `undefined` for too many, and for a name that cannot be one or is there twice. */
+/** The components that a signature covers, in its order. `undefined` for too many, and for a name that cannot be one or is there twice. */
 export const coveredBy = ([items]: InnerList): ReadonlyArray<Covered> | undefined => {
   if (items.length > MAX_COMPONENTS) return undefined
   const covered = new Map<string, Covered>()
@@ -51,7 +51,7 @@ export const coveredBy = ([items]: InnerList): ReadonlyArray<Covered> | undefine
   return [...covered.values()]
 }
 
-/** What components of a request say. Each is read once, however many components of however many signatures name it. */
+/** The values of components of a request. Each is read once, however many components of however many signatures name it. */
 export const readingsOf = (request: Request, origin: string) => {
   const target = targetComponents(request, origin)
   const lines = memoized((name) => {
@@ -100,7 +100,7 @@ const absoluteForm = /^https?:\/\/[^/?#]*/i
 const targetComponents = (request: Request, origin: string): Readonly<Record<string, string | undefined>> => {
   const [scheme, host] = origin.split('://')
   const target = request.originalUrl
-  // a router does not read what comes after it, and no client sends it
+  // a router does not read the part after it, and no client sends it
   if (target.includes('#')) return {}
   const [path = '', ...rest] = target.replace(absoluteForm, '').split('?')
   const query = rest.length === 0 ? '' : `?${rest.join('?')}`

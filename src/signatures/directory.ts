@@ -1,6 +1,6 @@
 /**
  * The key directories of agents, which are fetched from addresses that strangers name: only https, only from public addresses, without
- * redirects, within a limit of size and of time. The address is looked up once, and the connection is made to what was looked up.
+ * redirects, within a limit of size and of time. The address is looked up once, and the connection is made to the found address.
  */
 import { jsonFields, unlessThrown } from '../core/data.js'
 import dns from 'node:dns'

@@ -17,7 +17,7 @@ import type { SignatureAlgorithm, SignatureRules } from './verification.js'
 
 /** The client of a request whose signature is good: what `ctx.request.auth` is. */
 export interface SignedRequest<O> {
-  /** What `keyOf` said. */
+  /** The owner that `keyOf` returned. */
   readonly owner: O
   readonly keyid: string
   /** When it was signed. */
@@ -35,7 +35,7 @@ export interface SignatureKey<O> {
 
 type Nothing = undefined | null | false
 
-/** What both kinds take. */
+/** The options of both kinds. */
 export interface SignatureOptions extends KindOptions {
   /** The origin of the site or API as its clients call it, such as `https://api.example`. It is never read from Host. */
   readonly origin: string
@@ -166,7 +166,7 @@ export const httpSignature = <O>(options: HttpSignatureOptions<O>): Authenticato
 
 declareFactory(caller, httpSignature)
 
-/** What a kind expects of signatures, and what the audit and OpenAPI say about it. */
+/** The rules of a kind for signatures, and its notes for the audit and OpenAPI. */
 interface SignatureKind<P> extends Pick<SignatureRules<P>, 'caller' | 'tag' | 'algorithms' | 'signerOf'> {
   /** Header fields that it reads beside `Signature` and `Signature-Input`. */
   readonly reads: ReadonlyArray<string>
@@ -200,6 +200,6 @@ export const signatureKind = <P>(
     leaf: { reads: [...new Set(reading)], headers: reading.filter((name) => name !== 'content-digest') },
     notes: { wrappers, functions },
   })
-  // Safe: it lets in what `signerOf` finds
+  // Safe: it lets in the principals that `signerOf` finds
   return made as Authenticator<P>
 }

@@ -1,6 +1,6 @@
 /**
  * The verification of HTTP Message Signatures (RFC 9421 §3.2), with Content-Digest (RFC 9530): which signature of a request counts, and
- * what it must be. Cheap checks come first, and the body is read after a signature was good.
+ * its rules. Cheap checks come first, and the body is read after a signature was good.
  */
 import { hash, KeyObject } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
@@ -21,7 +21,7 @@ import { coveredBy, readingsOf, signatureBase, type Covered, type Readings } fro
 export type SignatureAlgorithm =
   'rsa-pss-sha512' | 'rsa-v1_5-sha256' | 'hmac-sha256' | 'ecdsa-p256-sha256' | 'ecdsa-p384-sha384' | 'ed25519'
 
-// What JSON Web Algorithms call them
+// Their names in JSON Web Algorithms
 const joseNames: Readonly<Record<SignatureAlgorithm, string>> = {
   'rsa-pss-sha512': 'PS512',
   'rsa-v1_5-sha256': 'RS256',
@@ -52,7 +52,7 @@ export interface Candidate {
   readonly parameters: SignatureParameters
 }
 
-/** What is expected of signatures, and who made one. */
+/** The rules for signatures, and the signer. */
 export interface SignatureRules<P> {
   /** For messages: `httpSignature`. */
   readonly caller: string
@@ -63,7 +63,7 @@ export interface SignatureRules<P> {
   readonly maxLength: number
   readonly algorithms: ReadonlyArray<string>
   readonly spent: UsedOnce | undefined
-  /** What verifies a signature that covers this, and who has signed if it is good. A Left is why that is not to be found out. */
+  /** Finds the keys for a signature that covers these components, and the principal if it is good. A Left says why there are none. */
   readonly signerOf: (
     candidate: Candidate,
     covered: ReadonlyArray<Covered>,
@@ -192,7 +192,7 @@ const checkSignatureAge = ({ created, expires }: SignatureParameters, maxAge: nu
 
 const MIN_HMAC_BYTES = 32
 
-/** What verifies with a key: a KeyObject, or a JWK. Throws a TypeError for one that cannot verify a signature. */
+/** The verification keys of a KeyObject or a JWK. Throws a TypeError for one that cannot verify a signature. */
 export const verificationKeys = (where: string, key: unknown): Keys => {
   if (key instanceof KeyObject) {
     if (key.type === 'public') return oneKey(key)
@@ -215,7 +215,7 @@ const secretKeys = (where: string, secret: Buffer): Keys => {
 /** A JWK whose `alg` is one of the registry of RFC 9421, with the name that JSON Web Algorithms give it. */
 export const withJoseName = (jwk: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
   const { alg, ...others } = jwk
-  // Safe: what is not in the table is undefined
+  // Safe: a name that is not in the table is undefined
   const named = joseNames[alg as SignatureAlgorithm] as string | undefined
   return { ...others, alg: named ?? (alg === 'Ed25519' ? 'EdDSA' : alg) }
 }

@@ -1,8 +1,8 @@
 /**
- * `webBotAuth`: automated clients that say who they are (draft-ietf-webbotauth-httpsig-protocol). They sign with the tag `web-bot-auth`,
+ * `webBotAuth`: automated clients that identify themselves (draft-ietf-webbotauth-httpsig-protocol). They sign with the tag `web-bot-auth`,
  * and name the place of their keys in `Signature-Agent`.
  *
- * It says who sent a request, never for whom: combine it with a token by `allOf` if the request acts for a user.
+ * It identifies the sender of a request, never the user: combine it with a token by `allOf` if the request acts for a user.
  */
 import { unlessThrown } from '../core/data.js'
 import * as E from 'fp-ts/lib/Either.js'
@@ -17,7 +17,7 @@ import type { Readings } from './components.js'
 import { commonChecks, signatureKind, type SignatureOptions } from './httpSignature.js'
 import { algorithmNames, refusedBy, type Candidate, type SignatureRules } from './verification.js'
 
-/** An agent whose signature is good: what `ctx.request.auth` is. It says who sent the request, never for whom. */
+/** An agent whose signature is good, in `ctx.request.auth`. It identifies the sender of the request, never the user. */
 export interface SignedAgent {
   /** The origin of the agent, such as `https://agent.example`; or the address of its keys, if they are at another path or have a query. */
   readonly agent: string
@@ -45,7 +45,7 @@ const caller = 'webBotAuth'
 // A longer address is no place of keys, and to parse a host takes a time that grows with the square of its length
 const MAX_AGENT_ADDRESS = 2000
 
-// The name of an agent is the address of its keys, so what is compared is what is fetched. An origin stands for the well-known address
+// The name of an agent is the address of its keys, so the compared address is the fetched address. An origin stands for the well-known address
 const agentIn = (given: unknown): string | undefined => {
   if (typeof given !== 'string' || given.length > MAX_AGENT_ADDRESS) return undefined
   if (!/^https:\/\//i.test(given) || !URL.canParse(given)) return undefined
@@ -112,7 +112,7 @@ export const webBotAuthOver = (
   return signatureKind<SignedAgent>(given, {
     caller,
     tag: 'web-bot-auth',
-    // a shared secret says nothing about who has signed
+    // a shared secret does not identify the signer
     algorithms: algorithmNames.filter((name) => name !== 'hmac-sha256'),
     signerOf: agentSigner(allowing(agents), keysFor),
     reads: ['signature-agent'],

@@ -257,7 +257,7 @@ class RecordedResponse extends ServerResponse {
   }
 }
 
-// What the server answers, and its state
+// The server's response, and its state
 const serverAnswer = (request: AnyRequest) => {
   const { stream } = request as { readonly stream?: unknown }
   if (stream instanceof Duplex) return answerOfStream(stream)
@@ -291,7 +291,7 @@ const replacedFields = 'content-encoding content-length etag last-modified trans
   ' ',
 )
 
-// What was there and what a guard adds are one list
+// The values that were there and those of a guard are one list
 const mergedFields = ['vary', 'access-control-expose-headers']
 
 const sendTo = (response: AnyResponse, { status, statusMessage, headers = {}, body }: Recorded): void => {

@@ -48,7 +48,7 @@ const readPlainSession: Middleware = async (ctx, next) => {
 
 const READER = 'get contextSession'
 
-/** What decides about requests that never reach Koa. */
+/** A guard of requests that never reach Koa. */
 interface ServedGuard {
   readonly app: Koa
   readonly decide: ReturnType<typeof deciding>
@@ -149,11 +149,11 @@ export interface Admitted<P, O = unknown> {
   readonly signal: AbortSignal
   /** The same as `signal`. */
   readonly ends: AbortSignal
-  /** What `owned` has found, by name; `undefined` if there is no such condition. */
+  /** The objects that `owned` has found, by name; `undefined` if there is no such condition. */
   readonly objects?: O
 }
 
-/** What was let in. Nothing waits for its end until somebody reads it; then it waits until the response, or the socket, is closed. */
+/** The result for an admitted request. Nothing waits for its end until a caller reads the signal; then it waits until the response, or the socket, is closed. */
 export const admission = (
   request: Request & { readonly auth?: unknown; readonly objects?: Objects },
   response: ServerResponse,
@@ -284,7 +284,7 @@ declareFactory('guardUpgrade', guardUpgrade)
 const LINGER = 2000
 
 // No socket, and silent while the request is decided, so nothing that a hook writes is sent. No cookie, because an upgrade only reads sessions
-/** What hooks and the guard see as `ctx.res`. It answers on the socket, or is never sent. */
+/** The `ctx.res` of hooks and of the guard. It answers on the socket, or is never sent. */
 class UpgradeResponse extends ServerResponse {
   #isSilent = true
 

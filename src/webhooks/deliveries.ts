@@ -3,8 +3,8 @@
  * answer it is released, so that the sender can try again.
  *
  * While the handler runs, it is taken for a short time only: a process that ends in the middle loses no delivery. So that a delivery that
- * was handled can be told from one that is being handled, a second id is taken before it and released after it: whoever has got that, and
- * finds the first one taken, knows that it was handled. A mistake of the store leaves the second id taken, which is a 409 for a while.
+ * was handled can be told from one that is being handled, a second id is taken before it and released after it: a request that gets
+ * this id, and finds the first taken, knows that it was handled. A mistake of the store leaves the second id taken, which is a 409 for a while.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -80,7 +80,7 @@ const conclude = (
   }
   const exchange = exchangeOf(ctx)
   exchange.outcomes = [...(exchange.outcomes ?? []), settle]
-  // What was sent in the end counts: middleware above may have changed it, and a response may break off
+  // The sent response counts: middleware above may have changed it, and a response may break off
   const onClose = (): void => void settle(res.writableFinished && res.statusCode >= 200 && res.statusCode < 300)
   if (res.destroyed || res.writableFinished) onClose()
   else res.once('close', onClose)

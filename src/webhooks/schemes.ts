@@ -1,6 +1,6 @@
 /**
- * How senders sign their deliveries. A scheme says where the signatures are, what they are made of, and how a secret becomes a key.
- * An id that a sender does not sign is no id: who replays a delivery can change it.
+ * How senders sign their deliveries. A scheme says where the signatures are, how they are made, and how a secret becomes a key.
+ * An id that a sender does not sign is no id: a replay can change it.
  */
 import { createHmac, createPublicKey, hash, verify, type KeyObject } from 'node:crypto'
 import { constantTimeEqual } from '../crypto/secrets.js'
@@ -16,16 +16,16 @@ export interface Delivery {
   readonly at?: Date | undefined
 }
 
-/** What is signed: the parts follow each other without a separator. */
+/** The signed content: the parts follow each other without a separator. */
 type SignedBytes = string | Buffer | ReadonlyArray<string | Buffer>
 
-/** Where signatures are, and what is signed. */
+/** The places of signatures, and the signed content. */
 interface SignedParts {
   /** The header with the signatures. */
   readonly header: string
   /** Reads the header, and others by `get`, which returns `undefined` for one that is missing. Returns `undefined` for what is no signature. */
   readonly read: (value: string, get: (name: string) => string | undefined) => Delivery | undefined
-  /** What the sender signs: parts that follow each other. For a sender that signs its address, `request` has the path. */
+  /** The content that the sender signs: parts that follow each other. For a sender that signs its address, `request` has the path. */
   readonly content: (delivery: {
     readonly id: string | undefined
     readonly at: Date | undefined
@@ -42,14 +42,14 @@ export interface WebhookSchemeOptions extends SignedParts {
   readonly algorithm?: 'sha1' | 'sha256' | 'sha512' | undefined
   /**
    * Checks a signature by another way, such as Ed25519; then `encoding` and `algorithm` are left out. It is called for each signature and
-   * each of the `secrets`, which may be public keys. The signature is good if it returns `true`, or a promise of it. What it throws is a 500.
+   * each of the `secrets`, which may be public keys. The signature is good if it returns `true`, or a promise of it. An exception is a 500.
    */
   readonly verify?: ((signed: SignedContent) => boolean | Promise<boolean>) | undefined
 }
 
 /** A signature, and the content that it must sign. */
 export interface SignedContent {
-  /** What `content` returned, as bytes. */
+  /** The result of `content`, as bytes. */
   readonly content: Buffer
   readonly signature: string
   /** One of the `secrets` of `webhook`. */
@@ -293,7 +293,7 @@ export const webhookScheme = (options: WebhookSchemeOptions): WebhookScheme => {
       'webhookScheme({ algorithm, verify }): an algorithm belongs to an HMAC; leave it out, because verify checks the signature',
     )
   }
-  // the functions decide what a signature is about, so the policy file shows when they change
+  // the functions decide about the signed content, so the policy file shows when they change
   const by = verify === undefined ? [encoding, algorithm].filter(is.isFilled).join(' ') : functionOf('verify', verify)
   return {
     header,

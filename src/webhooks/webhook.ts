@@ -60,7 +60,7 @@ export interface WebhookOptions extends KindOptions {
   /** Where deliveries are taken, so that each counts once, such as `oneTimeIds(store)` of `koa-with-auth/stores`. */
   readonly spent?: OneTimeIds | undefined
   /**
-   * With `spent`: what a delivery is answered that was handled and comes again, because its 2xx was lost. `accept`: 200, so that the sender
+   * With `spent`: the answer to a delivery that was handled and comes again, because its 2xx was lost. `accept`: 200, so that the sender
    * is content, and the handler does not run. `refuse`: 409. Default `accept`. While its handler runs, the same delivery is a 409.
    */
   readonly repeated?: 'accept' | 'refuse' | undefined
@@ -167,7 +167,7 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
       ...(typeof secrets === 'function' && { functions: [[functionName(secrets), secrets]] }),
     },
   })
-  // Safe: it lets in what `principalOf` makes
+  // Safe: it lets in the results of `principalOf`
   return kind as Authenticator<Webhook>
 }
 
@@ -189,7 +189,7 @@ const webhookNotes = (given: WebhookOptions): ReadonlyArray<string> => {
   ]
 }
 
-// What the headers say; a header that was sent twice is refused, whatever the scheme makes of it
+// Reads the headers; a header that was sent twice is refused, whatever the scheme makes of it
 const readDelivery = (scheme: WebhookScheme, request: Request, value: string): Result<Delivery> => {
   let isTwice = false
   const get = (name: string): string | undefined => {
