@@ -4,7 +4,6 @@ import { connect, createServer as createHttp2 } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import Router from '@koa/router'
-import { pipe } from 'fp-ts/lib/function.js'
 import Koa, { type Context } from 'koa'
 import {
   allOf,
@@ -69,35 +68,22 @@ describe('what has no end', () => {
 
 describe('combinators keep the end', () => {
   const at = () => bearer(Date.now() + 60_000)
+  interface User {
+    readonly user: string
+    readonly expiresAt: unknown
+  }
+  const authenticate = () => {
+    const expiresAt = Date.now() + 60_000
+    return cached((_request, _token: string) => ({ user: 'anna', expiresAt }), { maxAge: 90_000 })
+  }
+  const later = () => bearer(Date.now() + 90_000)
+  const sooner = map(({ user }: User) => ({ user, expiresAt: Date.now() + 60_000 }))
   it.each<[string, () => AuthenticatorLike]>([
-    [
-      'map',
-      () =>
-        pipe(
-          at(),
-          map(({ user }) => ({ name: user })),
-        ),
-    ],
-    [
-      'map to a principal that ends sooner',
-      () =>
-        pipe(
-          bearer(Date.now() + 90_000),
-          map(({ user }) => ({ user, expiresAt: Date.now() + 60_000 })),
-        ),
-    ],
+    ['map', () => map(({ user }: User) => ({ name: user }))(at())],
+    ['map to a principal that ends sooner', () => sooner(later())],
     ['optional', () => optional(at())],
-    [
-      'cached',
-      () => {
-        const end = Date.now() + 60_000
-        const authenticate = cached((_request, _token: string) => ({ user: 'anna', expiresAt: end }), {
-          maxAge: 90_000,
-        })
-        return httpBearer({ authenticate })
-      },
-    ],
-    ['allOf', () => allOf([at(), bearer(Date.now() + 90_000)])],
+    ['cached', () => httpBearer({ authenticate: authenticate() })],
+    ['allOf', () => allOf([at(), later()])],
     ['anyOf', () => anyOf({ key: apiKeyHeader({ authenticate: () => false }), user: at() })],
   ])('%s', async (_name, make) => {
     stopped()
@@ -115,15 +101,7 @@ describe('an API key', () => {
     const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
     const down = httpBearer({ authenticate: (): unknown => AuthError.unavailable() })
     const partner = apiKeyHeader({ paramName: 'X-Key', authenticate: keys.authenticate })
-    const { open } = eventsSite(
-      allOf([
-        pipe(
-          down,
-          recoverUnavailable(() => ({ user: 'cached' })),
-        ),
-        partner,
-      ]),
-    )
+    const { open } = eventsSite(allOf([recoverUnavailable(() => ({ user: 'cached' }))(down), partner]))
     const { key, id } = await keys.issue({ owner: 'anna' })
     const stream = await open({ 'X-Key': key, Authorization: 'Bearer x' })
     await stream.read()

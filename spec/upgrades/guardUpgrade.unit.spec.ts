@@ -17,33 +17,17 @@ const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' 
 const untyped = guardUpgrade as (...given: ReadonlyArray<unknown>) => unknown
 
 describe('guardUpgrade', () => {
-  it.each([
-    { what: 'no application', given: [undefined, bearer], message: /app must be a Koa application/ },
-    { what: 'a router', given: [new Router(), bearer], message: /not a router or an apiApp/ },
-    { what: 'an apiApp', given: [apiApp({ auth: null }), bearer], message: /not a router or an apiApp/ },
-    {
-      what: 'null',
-      given: [app, null],
-      message: /guardUpgrade\(app, a\): a is null; a request that anyone may send needs no guard/,
-    },
-    { what: 'undefined', given: [app, undefined], message: /guardUpgrade\(app, a\): a is undefined/ },
-    {
-      what: 'a guard',
-      given: [app, withAuth(bearer)],
-      message: /a is a guard, withAuth\(a\); pass the authenticator itself/,
-    },
-    { what: 'an Also', given: [app, also(bearer)], message: /must be an authenticator.*, not an object/ },
-    {
-      what: 'a route that is not a string',
-      given: [app, bearer, { route: 7 }],
-      message: /\{ route \}\) must be a string/,
-    },
-    {
-      what: 'a prefix that is not valid in a protocol',
-      given: [app, bearer, { bearerProtocol: 'a b' }],
-      message: /\{ bearerProtocol \}\) must be a name/,
-    },
-  ])('refuses $what', ({ given, message }) => {
+  it.each<[what: string, given: ReadonlyArray<unknown>, message: RegExp]>([
+    ['no application', [undefined, bearer], /app must be a Koa application/],
+    ['a router', [new Router(), bearer], /not a router or an apiApp/],
+    ['an apiApp', [apiApp({ auth: null }), bearer], /not a router or an apiApp/],
+    ['null', [app, null], /guardUpgrade\(app, a\): a is null; a request that anyone may send needs no guard/],
+    ['undefined', [app, undefined], /guardUpgrade\(app, a\): a is undefined/],
+    ['a guard', [app, withAuth(bearer)], /a is a guard, withAuth\(a\); pass the authenticator itself/],
+    ['an Also', [app, also(bearer)], /must be an authenticator.*, not an object/],
+    ['a route that is not a string', [app, bearer, { route: 7 }], /\{ route \}\) must be a string/],
+    ['a prefix that no protocol has', [app, bearer, { bearerProtocol: 'a b' }], /bearerProtocol \}\) must be a name/],
+  ])('refuses %s', (_what, given, message) => {
     expect(() => untyped(...given)).toThrow(TypeError)
     expect(() => untyped(...given)).toThrow(message)
   })

@@ -76,41 +76,24 @@ const site = serve(() => {
   app.use(withAuth(client)(withAuth(user, { then: [noted('lost')] })(new Router().get('/again', handle))).routes())
   app.use(new Router().get('/operation', withAuth(user, { then: [noted('own')] }), handle).routes())
 
-  const api = apiApp({ prefix: '/api', auth: user, then: [noted('application'), failing], state: 'who' })
+  const api = apiApp({ prefix: '/api', auth: user, then: [noted('application'), outOfStock], state: 'who' })
   api.onError(OutOfStock, () => ({ status: 409, body: { detail: 'Out of stock' } }))
   api.get('/x', handle)
   app.use(api.routes())
 
-  const failed = (then: AfterGuard<unknown>) => withAuth(user, { then: [then] })
   const errors = new Router({ prefix: '/errors' })
-  errors.get(
-    '/limit',
-    failed((ctx) => void (ctx.status = 429)),
-    handle,
-  )
-  errors.get(
-    '/sync',
-    failed(() => raise()),
-    handle,
-  )
-  errors.get(
-    '/async',
-    failed(async () => raise()),
-    handle,
-  )
-  for (const nothing of [null, undefined]) {
-    errors.get(`/rejects-${nothing}`, failed(() => Promise.reject(nothing)), handle) // prettier-ignore
-  }
+  const failing = (path: string, ...then: ReadonlyArray<AfterGuard<unknown>>) =>
+    errors.get(path, withAuth(user, { then }), handle)
+  failing('/limit', (ctx) => void (ctx.status = 429))
+  failing('/sync', () => raise())
+  failing('/async', async () => raise())
+  for (const nothing of [null, undefined]) failing(`/rejects-${nothing}`, () => Promise.reject(nothing))
   const twice: AfterGuard<unknown> = async (_ctx, next) => {
     await next()
     await next()
   }
-  errors.get('/twice', withAuth(user, { then: [twice, noted('second')] }), handle)
-  errors.get(
-    '/throw-401',
-    failed((ctx) => ctx.throw(401, 'of my own')),
-    handle,
-  )
+  failing('/twice', twice, noted('second'))
+  failing('/throw-401', (ctx) => ctx.throw(401, 'of my own'))
   app.use(errors.routes())
 
   const stated = withAuth(user, { then: [inState('outer')] })(new Router({ prefix: '/state' }))
@@ -125,7 +108,7 @@ const withBoth = () => new Router().get('/x', withAuth(also(user), { then: [note
 const raise = (): never => {
   throw new Error('the tenant is not known')
 }
-const failing: AfterGuard<unknown> = (ctx, next) => {
+const outOfStock: AfterGuard<unknown> = (ctx, next) => {
   if (ctx.query['fail'] !== undefined) throw new OutOfStock()
   return next()
 }
