@@ -159,15 +159,18 @@ const kinds: Readonly<Record<string, Kind>> = {
       onStoreError: [{}, { onStoreError: 'unthrottled' }],
     },
   },
-  ...Object.fromEntries(
-    ['apiKeyCookie', 'apiKeyHeader', 'apiKeyQuery'].map((name) => [
-      `root.${name}`,
-      {
-        guard: make(Reflect.get(root, name), { authenticate: hook }),
-        options: { ...shown, paramName: byName, schemeName: named },
-      },
-    ]),
-  ),
+  'root.apiKeyCookie': {
+    guard: make(root.apiKeyCookie, { authenticate: hook }),
+    options: { ...shown, paramName: byName, schemeName: named },
+  },
+  'root.apiKeyHeader': {
+    guard: make(root.apiKeyHeader, { authenticate: hook }),
+    options: { ...shown, paramName: byName, schemeName: named },
+  },
+  'root.apiKeyQuery': {
+    guard: make(root.apiKeyQuery, { authenticate: hook }),
+    options: { ...shown, paramName: byName, schemeName: named },
+  },
   'root.signedLinks': {
     guard: make(root.signedLinks, { secret: 'k'.repeat(32), maxAge: 60_000 }),
     options: {

@@ -1,4 +1,4 @@
-/** What protects each operation of a router, as plain data to store and compare, and as a table. */
+/** The protection of each operation of a router, as plain data to store and compare, and as a table. */
 import type { UncheckedParameter } from '../core/Description.js'
 import type { AuditedUpstream } from '../koa/upstreams.js'
 import type { AccessPath } from './Way.js'

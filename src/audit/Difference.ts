@@ -1,9 +1,9 @@
-/** What has changed between a policy file, or an OpenAPI document, and an application: for the command, SARIF and `seal`. */
+/** The changes between a policy file, or an OpenAPI document, and an application: for the command, SARIF and `seal`. */
 import { accessPathsOf, byOperation, lineText, type PolicyLine } from './policy.js'
 import { compareAccess, publicAccess, waysInWords, withoutThose, type AccessPath, type Comparison } from './Way.js'
 
 /**
- * What a difference means for callers.
+ * The meaning of a difference for callers.
  *
  * | what changed                                     | it is                                          |
  * |--------------------------------------------------|------------------------------------------------|
@@ -81,7 +81,7 @@ const removed = <L extends PolicyLine>(was: L): Difference<L> => ({
   was,
 })
 
-/** Who may call, in words; of middleware, also its function, and of an upstream, what is sent. */
+/** The callers who may call, in words; of middleware, also its function, and of an upstream, the tokens. */
 const whoInWords = (line: PolicyLine): string => {
   const { who, runs, csrf, tokens, scope } = line
   if (tokens.length > 0) return [`tokens of ${tokens.join()}`, ...scope.map((one) => `scope ${one}`)].join(', ')
@@ -140,7 +140,7 @@ type Callers = ReturnType<typeof byOperation>
 
 type Order = Readonly<Record<'before' | 'after', Callers>>
 
-/** What else a line can say, and who gets in by a new value and by a lost one; without these, it depends on the operation that is named. */
+/** Another field of a line, and the effect of a new value and of a lost one; without these, it depends on the operation that is named. */
 interface NoteKind {
   readonly words: string
   readonly gained?: Comparison

@@ -1,4 +1,4 @@
-/** A way in: what a caller must send together, and what must have been granted. Enough to compare which callers two policies let in. */
+/** A way in: the credentials that a caller must send together, and the rights that they need. */
 import { challengesOf, children, distinctScopes, schemeOf } from '../core/Description.js'
 import type { Description, Leaf, ObjectRule, Scoped, SecurityScheme } from '../core/Description.js'
 import { alternativesOf, type CredentialDemand } from '../core/Alternative.js'
@@ -33,7 +33,7 @@ const conditionInWords = ({ scopes, decidedBy, authentication, isQuota, wrappers
 
 export const objectInWords = ({ name, param }: ObjectRule): string => `${name} by :${param}`
 
-// Objects follow what is asked for; alternatives are one unit
+// Objects follow the credentials; alternatives are a unit
 const objectOwner = (description: Description): string =>
   isAlternatives(demandIn(description)) ? parenthesized(description) : descriptionInWords(description)
 
@@ -99,7 +99,7 @@ const credentialInWords = ({ leaf, wrappers }: Pick<CredentialDemand, 'leaf' | '
   [leafInWords(leaf), ...(leaf.decidedBy === undefined ? [] : [leaf.decidedBy]), ...wrappers].join(' ')
 
 export interface Demanded {
-  /** What is sent, and what else decides about it, in words: `bearer`, `basic throttled 5/900 s`. */
+  /** The credential, and the functions that decide about it: `bearer`, `basic throttled 5/900 s`. */
   readonly credential: string
   readonly scopes: ReadonlyArray<string>
   /** The names of the functions (`authorize`) that must allow it, too. */
@@ -109,7 +109,7 @@ export interface Demanded {
 }
 
 export interface AccessPath {
-  /** What is sent together, in the order of `allOf`. Empty for anonymous callers. */
+  /** The credentials that are sent together, in the order of `allOf`. Empty for anonymous callers. */
   readonly demands: ReadonlyArray<Demanded>
   /** Whether bad credentials count as none (`lenient`), so that no caller is refused. */
   readonly takesAnything: boolean
@@ -198,10 +198,10 @@ export const compareAccess = (before: ReadonlyArray<AccessPath>, after: Readonly
   return closesNothing ? 'opened' : 'other'
 }
 
-/** Something that decides, and what a policy file calls it. */
+/** A function or an authenticator that decides, and its label in a policy file. */
 export interface NamedDecider {
   readonly words: string
-  /** What decides. One authenticator has one, whatever is made of it. */
+  /** The identity of the decider: the same in everything that combinators make of an authenticator. */
   readonly by: unknown
   readonly fix: string
 }

@@ -1,5 +1,5 @@
 /**
- * What protects each operation of a router or of a Koa application.
+ * The protection of each operation of a router or of a Koa application.
  *
  * Of an application, it is about the routers that it mounts with `app.use`, in this order, below its guards (`guardApp`). It cannot see
  * what a function of `app.use` mounts inside itself (koa-mount).
@@ -44,12 +44,12 @@ export const audit = (router: AnyRouter | AnyApplication): Audit => auditedBy('a
 
 declareFactory('audit', audit)
 
-/** What was read, in the order in which requests reach the routers and functions of an application. */
+/** An application or a router as it was read, in the order in which requests reach the routers and functions of an application. */
 export interface Audited {
   readonly reading: Pick<RouterReading, 'routes' | 'middleware'>
   readonly audit: Audit
   readonly routers: ReadonlyArray<AnyRouter>
-  /** What decides: the guards of the application, and the operations of its routers. */
+  /** The guards of the application, and the operations of its routers. */
   readonly deciders: ReadonlyArray<Decider>
 }
 
@@ -117,7 +117,7 @@ interface Around {
   readonly settings: CrossOriginPolicy
 }
 
-// What was read, below a guard of the application: a request must pass both
+// The same reading below a guard of the application: a request must pass both
 const belowGuard = (reading: RouterReading, { guard, settings }: Around): RouterReading => {
   const outer = Requirement.effective(guard.requirement)
   if (outer === undefined) return reading

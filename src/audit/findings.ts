@@ -1,4 +1,4 @@
-/** What a reviewer should look at. The command prints all findings; `seal` refuses a router with others than its lists allow. */
+/** The points that a reviewer should look at. The command prints all findings; `seal` refuses a router with others than its lists allow. */
 import * as Requirement from '../core/Requirement.js'
 import { unreadNote, type Audit, type AuditedMiddleware, type AuditedOperation, type Shadow } from './Audit.js'
 import { shadows, type Difference } from './Difference.js'

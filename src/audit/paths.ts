@@ -28,7 +28,7 @@ export interface PathPattern {
   /** Whether it has no captures: then it accepts one path, in its spellings. */
   readonly isLiteral: boolean
   readonly isSensitive: boolean
-  /** What is known of each alternative, for a quick comparison. */
+  /** The shape of each alternative, for a quick comparison. */
   readonly shapes: ReadonlyArray<PathShape>
   /** A few paths that it accepts, as different as possible. */
   readonly samples: ReadonlyArray<string>
@@ -42,7 +42,7 @@ export const pathPattern = (
   path: string,
   { sensitive = false, strict = false, end = true }: RouterLayer['opts'],
 ): PathPattern | undefined => {
-  // What may follow: a slash, and if the path is only a beginning, everything below it
+  // The possible endings: a slash, and if the path is only a beginning, everything below it
   const endings = end ? (strict ? [''] : ['', '/']) : ['', '/', `/${ANY_CHARACTERS}`]
   try {
     const texts = textsOf(parse(path).tokens)
@@ -159,7 +159,7 @@ export const nearbyAmong = <A extends { readonly accepted: PathPattern }>(
 const differ = (one: PathShape[number], other: PathShape[number]): boolean =>
   one !== undefined && other !== undefined && one !== other
 
-/** What is left of texts behind a character, for those that begin with it. */
+/** The rests of texts behind a character, for those that begin with it. */
 export const behind = (
   { isSensitive }: PathPattern,
   texts: ReadonlyArray<string>,

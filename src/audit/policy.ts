@@ -17,7 +17,7 @@ import { unlessThrown } from '../core/data.js'
 import { escaped, isVisible, visible, type Audit, type AuditedOperation, type Protection } from './Audit.js'
 import { publicAccess, type AccessPath, type Demanded } from './Way.js'
 
-// The fields in the order of a line, and what each value of them is
+// The fields in the order of a line, and the form of their values
 const fields = {
   /** A way in, or `anonymous`, `public`, `undecided (public)`, and for middleware that no guard covers `unguarded`. */
   who: /^(?:\[.+\](?: anonymous with any credentials)?|(?:anonymous|public|undecided|unguarded)\b.*)$/,
@@ -46,7 +46,7 @@ type Field = keyof typeof fields
 // Safe: these are its keys
 const fieldNames = Object.keys(fields) as ReadonlyArray<Field>
 
-/** What a policy says about an operation, a function of middleware (one that runs unguarded, or below `guardApp`), or an upstream. */
+/** The entry of a policy for an operation, a function of middleware (one that runs unguarded, or below `guardApp`), or an upstream. */
 export type PolicyLine = Readonly<Record<Field, ReadonlyArray<string>>> & {
   /** Its name: `GET /users/:id`; `USE /api/*` for middleware, and `UPSTREAM https://api.example`. */
   readonly operation: string
@@ -135,10 +135,10 @@ const demandText = ({ credential, scopes, authorizations, objects }: Demanded): 
     ...objects.map((object) => OBJECT + escapedPart(object)),
   ].join(' | ')}]`
 
-/** A value on one line, without what separates fields. */
+/** A value on one line, without the separator of fields. */
 const value = (text: string): string => (text === '' ? '\\u{}' : visible(text).replaceAll(';', escaped(';')))
 
-// A part of a way: also without what separates parts
+// A part of a way: also without the separators of parts
 const escapedPart = (text: string): string => value(text).replace(/[[\]|]/g, escaped)
 
 // No line contains the character that separates the keys

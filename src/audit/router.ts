@@ -1,4 +1,4 @@
-/** What protects each operation, read from the guards in the layers, which are what runs. Middleware above the router is unknown. */
+/** The protection of each operation, read from the guards in the layers, because these run. Middleware above the router is unknown. */
 import type { Authenticator } from '../core/Authenticator.js'
 import { isSafe, originRules, type CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { alternativesOf } from '../core/Alternative.js'
@@ -80,7 +80,7 @@ export const routerReadingOf = (caller: string, router: AnyRouter, outer: Settin
   }
 }
 
-/** Makes the audit of what was read. `before`: the operations of routers that requests reach before this one. */
+/** Makes the audit of a reading. `before`: the operations of routers that requests reach before this one. */
 export const auditOf = (
   { routes, middleware, runsFirst, host }: RouterReading,
   before: ReadonlyArray<Route> = [],
@@ -118,7 +118,7 @@ export const auditOf = (
 export const withTable = (audited: Omit<Audit, 'toString'>): Audit =>
   Object.defineProperty({ ...audited }, 'toString', { value: () => table(audited) })
 
-/** What its guard enforces; `undefined` if the handler runs before the guard. */
+/** The authenticator that its guard enforces; `undefined` if the handler runs before the guard. */
 export const enforcedIn = ({ isAfterItsHandler, requirement }: Route): Authenticator<unknown> | undefined =>
   isAfterItsHandler ? undefined : Requirement.effective(requirement)
 
@@ -155,7 +155,7 @@ const protectionBy = (demand: Description, methods: ReadonlyArray<string>, polic
 const auditedParameters = (route: Route): Pick<AuditedOperation, 'objects' | 'unchecked' | 'unread'> => {
   const description = descriptionOf(route) ?? noDemand
   const conditions = objectConditionsIn(description)
-  // in each way in: who gets in by another alternative must not be asked less
+  // in each way in: no alternative may ask its callers less
   const read = alternativesOf(description).map(({ objects }) =>
     objects.map(({ object, unchecked }) => object?.param ?? unchecked?.param),
   )

@@ -29,7 +29,7 @@ type Listed = Audited['reading']
 
 type Allowed = Required<Given<Pick<SealOptions, 'public' | 'middleware'>>>
 
-/** What the lists of a router do not allow: an operation for anonymous callers, and a function before a guard, must be listed. */
+/** The findings that the lists of a router do not allow: open operations, and functions before a guard, must be listed. */
 const notAllowed = (
   findings: ReadonlyArray<AuditFinding>,
   reading: Listed,

@@ -1,6 +1,6 @@
 /**
- * Which requirements of ASVS an application holds, as far as that can be read off it: off its guards, and off what the parts of this
- * package say that they have settled. What may be done elsewhere, in a function of the application, is not known.
+ * Which requirements of ASVS an application holds, as far as that can be read off it: off its guards, and off the facts that the parts of
+ * this package have settled. Nothing is known of the functions of the application.
  */
 import { findingsOf } from '../audit/findings.js'
 import type { Audited } from '../audit/application.js'
@@ -16,7 +16,7 @@ const verdictFails = (why: string): AsvsVerdict => ({ verdict: 'fails', why })
 const verdictNotKnown = (why: string): AsvsVerdict => ({ verdict: 'not known', why })
 const verdictHolds = (why: string): AsvsVerdict => ({ verdict: 'holds', why })
 
-/** The verdicts by the number of the requirement. What is left out was not read. */
+/** The verdicts by the number of the requirement. A requirement that is left out was not read. */
 export const verdictsOf = (audited: AsvsReading): Verdicts => {
   const parts = readPartsOf(audited)
   return {
@@ -43,10 +43,10 @@ const readPartsOf = ({ audit, reading }: AsvsReading) => {
     return operation !== undefined && operation.access !== 'guarded' && operation.docs !== 'page'
   }
   return {
-    /** What `sessions(app, ...)` has settled, if the application has it. */
+    /** The facts that `sessions(app, ...)` has settled, if the application has it. */
     sessions: around.flatMap(({ it }) => factOf(it) ?? []).find(({ part }) => part === 'sessions'),
     credentials,
-    /** What the functions of operations have settled. */
+    /** The facts that functions of operations have settled. */
     facts: routes.flatMap(({ name, functions }) =>
       functions.flatMap((f) => factOf(f) ?? []).map((it) => ({ at: name, it })),
     ),
@@ -71,7 +71,7 @@ const places = (all: ReadonlyArray<string>): string => {
   return each.length > 5 ? `${each.slice(0, 5).join(', ')} and ${each.length - 5} more` : each.join(', ')
 }
 
-// What holds unless a function of the application does it, too
+// It holds unless a function of the application does the same
 const unlessElsewhere = ({ open, vague }: ReadParts, why: string, what: string): AsvsVerdict =>
   vague ?? (open.length === 0 ? verdictHolds(why) : verdictNotKnown(`${why}; say that these ${what}: ${places(open)}`))
 

@@ -13,7 +13,7 @@ import type { Routed } from '../openapi/routes.js'
 
 interface DocumentEntry {
   readonly name: string
-  /** What it demands; `undefined` if the document does not say. */
+  /** Its demands; `undefined` if the document does not say. */
   readonly ways: ReadonlyArray<AccessPath> | undefined
 }
 

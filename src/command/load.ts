@@ -58,7 +58,7 @@ const whyNotLoaded = (error: unknown): string =>
     ? 'this version of Node does not load such a file; compile it to JavaScript first'
     : `throws: ${oneLine(error)}`
 
-/** What was thrown, in one line of at most 500 characters. The message of `seal` has a line for each finding. */
+/** A thrown value in one line of at most 500 characters. The message of `seal` has a line for each finding. */
 export const oneLine = (error: unknown): string => {
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
   return message.replaceAll(/\s*\n\s*/g, ' ').slice(0, 500)

@@ -233,7 +233,7 @@ const writing = ({ module, exportName }: Options): string =>
 
 const countInWords = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
-/** What becomes of a file, or its name and why it could not be done. */
+/** The result of an action on a file, or the name of the file and the reason why the action failed. */
 const withFile = <A>(file: string, act: () => E.Either<string, A>): E.Either<string, A> =>
   pipe(
     E.tryCatch(act, (error) => fileErrors[codeOf(error)] ?? (error instanceof Error ? error.message : String(error))),

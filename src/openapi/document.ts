@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document of a router, read off its layers and guards. It knows what `operation` says, not what a handler does. */
+/** The OpenAPI 3.1 document of a router, read off its layers and guards. It knows the descriptions of `operation`, not the handlers. */
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { leaves, schemeOf, type Description, type Leaf } from '../core/Description.js'

@@ -1,4 +1,4 @@
-/** `operation`: describes what a route does not show OpenAPI. What guards it is read from the guard. */
+/** `operation`: describes a route for OpenAPI, except for its security, which is read from the guard. */
 import { STATUS_CODES } from 'node:http'
 import type { Next } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
@@ -150,13 +150,13 @@ export const withoutExtensions = <T>(options: T): T =>
       (Object.fromEntries(Object.entries(options).filter(([name]) => !name.startsWith('x-'))) as T)
     : options
 
-/** What is described: the same options, with the Request Body Object of a schema. */
+/** A description: the same options, with the Request Body Object of a schema. */
 export type DescribedOperation = Given<Omit<OperationOptions, 'requestBody' | 'responses'>> & {
   readonly requestBody?: Body
   readonly responses?: OpenAPIV3_1.ResponsesObject
 }
 
-/** What a JSON body must look like (JSON Schema 2020-12); empty: anything. */
+/** The form of a JSON body (JSON Schema 2020-12); empty: anything. */
 type JsonSchema = Readonly<Record<string, unknown>>
 
 // It describes the body, so that a docs page has a field for it. It decodes nothing: that stays with the handler
@@ -193,7 +193,7 @@ const schemaOf = (where: string, given: object, direction: 'input' | 'output'): 
 }
 
 // Standard JSON Schema (https://standardschema.dev/json-schema): zod from 4.2 on, arktype, and `toStandardJsonSchema` of valibot.
-// It throws for what JSON Schema cannot say, such as a Date
+// It throws for types that JSON Schema does not have, such as a Date
 const fromStandard = (standard: StandardSchema['~standard'], direction: 'input' | 'output'): JsonSchema => {
   try {
     // Safe: whatever it returns is made plain data, and anything else throws

@@ -1,4 +1,4 @@
-/** The routes of a router as OpenAPI's operations, in the order in which it tries them. What OpenAPI cannot describe is apart. */
+/** The routes of a router as OpenAPI's operations, in the order in which it tries them. Routes that OpenAPI cannot describe are apart. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'

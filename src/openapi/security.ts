@@ -28,12 +28,12 @@ interface NamedScheme {
 }
 
 export interface Security {
-  /** What its authenticator demands; `undefined` if anyone may call. */
+  /** The demands of its authenticator; `undefined` if anyone may call. */
   readonly description: Description | undefined
   /** The list for OpenAPI; `undefined` if no alternative has a scheme (plain functions). */
   readonly requirements: OpenAPIV3_1.SecurityRequirementObject[] | undefined
   readonly schemes: ReadonlyArray<NamedScheme>
-  /** What OpenAPI cannot express, as a sentence in CommonMark. */
+  /** A sentence in CommonMark about demands that OpenAPI cannot express. */
   readonly remark: string | undefined
 }
 
@@ -87,7 +87,7 @@ const formRemarksOf = (description: Description): ReadonlyArray<string> => {
     : [`The fields ${[first, ...others].join(', or ')} of the request body are a credential, too.`]
 }
 
-/** What a requirement demands. Some schemes depend on the application of the request. */
+/** The demands of a requirement. Some schemes depend on the application of the request. */
 export const securityOf = (requirement: Requirement, request?: Request): Security => {
   const description = effective(requirement)?.description
   if (description === undefined) return publicSecurity
@@ -218,7 +218,7 @@ export const requestBodyOf = (
   }
 }
 
-/** The fields that a guard reads beside those of its schemes, such as the time of a webhook. What each alternative reads is required. */
+/** The fields that a guard reads beside those of its schemes, such as the time of a webhook. Those of all alternatives are required. */
 export const headerParametersOf = (
   description: Description | undefined,
 ): ReadonlyArray<OpenAPIV3_1.ParameterObject> => {

@@ -17,7 +17,7 @@ export const pageFiles: ReadonlyArray<string> = [
 export const findSwaggerUi = (from: string | URL = import.meta.url): string | undefined =>
   unlessThrown(() => dirname(createRequire(from).resolve('swagger-ui-dist/package.json')))
 
-/** The folder of the installed `swagger-ui-dist`. Throws a TypeError that says what to install if it is missing. */
+/** The folder of the installed `swagger-ui-dist`. Throws a TypeError that names the package if it is missing. */
 export const requireSwaggerUi = (where: string, from?: string | URL): string => {
   const folder = findSwaggerUi(from)
   if (folder === undefined) {
@@ -28,7 +28,7 @@ export const requireSwaggerUi = (where: string, from?: string | URL): string => 
   return folder
 }
 
-/** Loads at the first call and keeps it. What fails now is tried again. */
+/** Loads at the first call and caches the result. A load that failed is tried again. */
 export const loadOnce = <A>(load: () => Promise<A>): (() => Promise<A>) => {
   let loading: Promise<A> | undefined
   return () => {

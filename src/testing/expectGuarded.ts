@@ -11,7 +11,7 @@ import { probing, testedOf } from './probing.js'
 import type { Application, Filling, HttpResponse, Probe, Tested } from './probing.js'
 import { impostors, mergeRequests, printed, type HeaderLine, type RequestSpec } from './requests.js'
 
-/** What does not hold, and the fix. */
+/** A law that does not hold, and the fix. */
 type Breach = readonly [law: string, fix: string]
 
 const unreached: Breach = [
@@ -89,7 +89,7 @@ const namesScheme = (line: string, scheme: string): boolean =>
     .split(/, */)
     .some((part) => part === scheme || part.startsWith(`${scheme} `))
 
-/** What is expected of an application. */
+/** How an application is checked. */
 export interface GuardedOptions extends Filling {
   /**
    * The operations that anyone may call, such as `GET /health`, or `docs` for a docs page: the same list as for `seal`. Any other public

@@ -13,7 +13,7 @@ import { mergeRequests, type RequestSpec } from './requests.js'
 /** The ids of each user, by the user's name. */
 export type IdsOfUsers = Readonly<Record<string, ReadonlyArray<string>>>
 
-/** What `expectIsolated` needs to know about an application. */
+/** The users, ids and requests that `expectIsolated` needs. */
 export interface IsolatedOptions {
   /** At least two users, and the request of each, such as `withBearer('a-token')`. */
   readonly users: Readonly<Record<string, RequestSpec>>
@@ -151,11 +151,11 @@ const valuesOf = (one: Asked, user: string): ReadonlyArray<Values> => {
   return Array.from({ length }, (_, at) => valuesFor(one, user, at))
 }
 
-/** What a user asks for: values of the user, but of the owner for the parameters in `foreign`, each alone and all together. */
+/** The values that a user asks for: those of the user, but of the owner for the parameters in `foreign`, each alone and all together. */
 const foreignValues = (one: Asked, user: string, owner: string) => {
   const own = valuesFor(one, user, 0)
   return valuesOf(one, owner).flatMap((others) => {
-    // what two users share is no secret between them
+    // an id that two users share is no secret between them
     const foreign = one.params.flatMap(([name, ids]) => ((ids[user] ?? []).includes(others[name] ?? '') ? [] : [name]))
     const each = foreign.map((param) => ({ values: { ...own, [param]: others[param] ?? '' }, foreign: [param] }))
     return foreign.length > 1 ? [...each, { values: others, foreign }] : each
@@ -199,8 +199,7 @@ export const expectIsolated = async (
   const options = checkOptions('expectIsolated(app, options)', given, isolatedChecks)
   const { users, ignore = [], within = 5000 } = options
   if (!isApplication(app)) throw new TypeError('expectIsolated(app, options) takes a Koa application')
-  const names = Object.keys(users)
-  if (names.length < 2) throw new TypeError('expectIsolated(app, { users }): name at least two users')
+  if (Object.keys(users).length < 2) throw new TypeError('expectIsolated(app, { users }): name at least two users')
   const operations = routersOf(app)
     .flatMap((router) => operationsOf(router))
     .filter(({ functions }) => docsAmong(functions) === undefined)
@@ -211,7 +210,7 @@ export const expectIsolated = async (
   const ignored = new Set(ignore.map((name) => name.toLowerCase()))
   const served = await serveApplication(app, within)
   try {
-    await askAll({ options, names, all, ignored, served, violated })
+    await askAll({ options, all, ignored, served, violated })
   } finally {
     await served.close()
   }
@@ -225,7 +224,6 @@ export const expectIsolated = async (
 
 interface Isolation {
   readonly options: IsolatedOptions
-  readonly names: ReadonlyArray<string>
   readonly all: ReadonlyArray<Asked>
   /** Fields of responses that are not compared. */
   readonly ignored: ReadonlySet<string>
@@ -265,8 +263,9 @@ const sendAs = async (
 }
 
 const askForeign = async (self: Isolation, one: Asked): Promise<void> => {
-  for (const user of self.names) {
-    for (const owner of self.names.filter((other) => other !== user)) {
+  const names = Object.keys(self.options.users)
+  for (const user of names) {
+    for (const owner of names.filter((other) => other !== user)) {
       for (const method of askedMethods(one.operation)) {
         for (const { values, foreign } of foreignValues(one, user, owner))
           await compareForeign(self, one, { user, owner, method }, values, foreign)
@@ -311,7 +310,7 @@ const compareForeign = async (
 
 const askOwn = async (self: Isolation, one: Asked): Promise<void> => {
   const { name, method } = one.operation
-  for (const user of one.hasLeak ? [] : self.names) {
+  for (const user of one.hasLeak ? [] : Object.keys(self.options.users)) {
     if (one.params.some(([, ids]) => (ids[user] ?? []).length === 0)) continue
     for (const values of valuesOf(one, user)) {
       const sent = await sendAs(self, one, user, method === 'ALL' ? 'GET' : method, (param) =>
@@ -329,7 +328,7 @@ const askOwn = async (self: Isolation, one: Asked): Promise<void> => {
 
 const askList = async (self: Isolation, list: Asked, withObjects: ReadonlyArray<Asked>): Promise<void> => {
   const ids = withObjects.flatMap(({ params }) => params.map(([, one]) => one))
-  for (const user of self.names) {
+  for (const user of Object.keys(self.options.users)) {
     const sent = await sendAs(self, list, user, 'GET', () => '')
     if (sent.answer instanceof Error) continue
     const { body } = sent.answer
@@ -345,7 +344,7 @@ const askList = async (self: Isolation, list: Asked, withObjects: ReadonlyArray<
   }
 }
 
-// --- how ids are written, and what of an answer counts
+// --- how ids are written, and which parts of an answer count
 
 const percentEncoded = (value: string): string =>
   [...Buffer.from(value)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
@@ -364,7 +363,7 @@ const spellings: Readonly<Record<string, (value: string) => string>> = {
 const mayDiffer =
   /^(?:date|connection|keep-alive|traceparent|server-timing|x-response-time|(?:x-)?(?:request|correlation|trace)-id|(?:x-)?ratelimit.*)$/
 
-// What was asked for may be repeated. Of cookies, the names count, because a session that is prolonged has another time
+// The id of a request may be repeated. Of cookies, the names count, because a session that is prolonged has another time
 const comparable = (
   answer: HttpResponse | Error,
   ids: ReadonlyArray<string>,

@@ -38,9 +38,9 @@ export interface Tested {
   readonly functions: ReadonlyArray<Function>
   /** The path for requests; `undefined` if it is unknown, such as for a RegExp. */
   readonly target: string | undefined
-  /** What its guard and those of the application demand; `undefined` if anyone may call. */
+  /** The demands of its guard and of those of the application; `undefined` if anyone may call. */
   readonly description: Description | undefined
-  /** What those of the application (`guardApp`) demand; `undefined` if there are none. */
+  /** The demands of those of the application (`guardApp`); `undefined` if there are none. */
   readonly demandedAbove: Description | undefined
   readonly locations: ReadonlyArray<CredentialLocation>
 }

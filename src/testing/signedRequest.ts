@@ -11,7 +11,7 @@ export interface SigningOptions {
   readonly keyid: string
   /** The origin of the API, such as `https://api.example`. */
   readonly origin: string
-  /** What is covered, in order. Default `@method`, `@target-uri`, `content-digest` with a body, and the agent. */
+  /** The components that are covered, in order. Default `@method`, `@target-uri`, `content-digest` with a body, and the agent. */
   readonly components?: ReadonlyArray<string> | undefined
   /** The body that will be sent. Its digest becomes `Content-Digest`. */
   readonly body?: string | Uint8Array | undefined

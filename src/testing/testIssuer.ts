@@ -34,7 +34,7 @@ export interface TestIssuer {
   readonly stop: () => Promise<void>
 }
 
-/** What was granted at a sign-in, to the client that sends the code or the refresh token. */
+/** The grant of a sign-in, to the client that sends the code or the refresh token. */
 interface IssuedGrant {
   readonly subject: string
   readonly nonce?: string | undefined

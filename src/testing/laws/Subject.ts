@@ -1,8 +1,8 @@
 /**
- * An authenticator under test: how it is called, and what the result can be.
+ * An authenticator under test: how it is called, and its possible results.
  *
- * It is called as a guard calls it, after the middleware above. Unlike a guard, this also notices what is thrown, and
- * what never ends.
+ * It is called as a guard calls it, after the middleware above. Unlike a guard, this also notices exceptions, and
+ * calls that never end.
  */
 import { inspect } from 'node:util'
 import type { Context, Middleware, Request } from 'koa'

@@ -20,7 +20,7 @@ export interface Called {
   readonly ended: number
 }
 
-/** What a store keeps: texts, `null` for keys that were ended, and sets as sorted members. */
+/** The content of a store: texts, `null` for keys that were ended, and sets as sorted members. */
 interface Model {
   readonly texts: Readonly<Record<string, string | null>>
   readonly sets: Readonly<Record<string, ReadonlyArray<string>>>
@@ -58,7 +58,7 @@ const isLinear = (history: ReadonlyArray<Called>, model: Model = { texts: {}, se
   if (history.length === 0) return true
   const firstEnd = Math.min(...history.map(({ ended }) => ended))
   return history.some((one) => {
-    // what began after another one had ended comes after it
+    // a call that began after the end of another one comes after it
     if (one.begun > firstEnd) return false
     const [next, result] = apply(model, one.call)
     if (JSON.stringify(one.result) !== JSON.stringify(result)) return false
