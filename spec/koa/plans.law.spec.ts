@@ -13,9 +13,7 @@ import { operationsOf } from '../../src/koa/operations.js'
 import { planOf, writtenIn } from '../../src/koa/plan.js'
 import { runs } from '../support/runs/samples.js'
 
-// -------------------------------------------------------------------------------------
-// programs
-// -------------------------------------------------------------------------------------
+// --- programs
 
 /** What `withAuth` is given. */
 interface Written {
@@ -52,9 +50,7 @@ const { steps: programs } = fc.letrec<{ step: Step; steps: ReadonlyArray<Step> }
   steps: fc.array(tie('step'), { minLength: 1, maxLength: 7 }),
 }))
 
-// -------------------------------------------------------------------------------------
-// the model
-// -------------------------------------------------------------------------------------
+// --- the model
 
 interface Decided extends Written {
   readonly by: string
@@ -85,9 +81,7 @@ const seenOf = (decisions: ReadonlyArray<Decided>): Seen =>
     { schemes: [], levels: [], then: [] },
   )
 
-// -------------------------------------------------------------------------------------
-// both at once
-// -------------------------------------------------------------------------------------
+// --- both at once
 
 interface Operation {
   readonly path: string

@@ -8,15 +8,7 @@ import { either as E } from 'fp-ts'
 import Router from '@koa/router'
 import createError from 'http-errors'
 import type { Context, Middleware } from 'koa'
-import {
-  apiKeyHeader,
-  AuthError,
-  authSettings,
-  httpBearer,
-  onError,
-  withAuth,
-  type AuthenticatorLike,
-} from 'koa-with-auth'
+import { apiKeyHeader, AuthError, httpBearer, withAuth, type AuthenticatorLike } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
 import { bearer, crossSite, operation, running, type Answer, type Sending } from '../../support/models/behavior.js'
 import { sendLines } from '../../support/sites/guardedApp.js'
@@ -93,25 +85,6 @@ describe('when upstream middleware throws after a refusal', () => {
     const answer = await ask('/x', { ...crossSite, headers: { ...crossSite.headers, Cookie: 'a=1' } })
     expect(answer).toMatchObject({ status: 418, seen: [] })
     expect(fields(answer)).toEqual({ caching: 'no-store', vary: '*', challenges: [] })
-  })
-
-  test('headers of the thrown error are kept', async () => {
-    const headers = { 'Cache-Control': 'private', Vary: 'Cookie', 'WWW-Authenticate': 'Own' }
-    const { ask } = await operation(withAuth(answering(false)), (app) => {
-      app.use(throwing(() => createError(401, 'no', { headers })))
-    })
-    const answer = await ask('/x')
-    expect(fields(answer)).toEqual({ caching: 'private', vary: 'Cookie, Authorization', challenges: ['Own'] })
-  })
-
-  test('the response of an exception handler has the caching fields and the challenges, too', async () => {
-    const { ask } = await operation(withAuth(answering(false)), (app) => {
-      app.use(authSettings({ onError: [onError(RangeError, () => ({ status: 401, body: { detail: 'late' } }))] }))
-      app.use(throwing(() => new RangeError('afterwards')))
-    })
-    const answer = await ask('/x')
-    expect(answer).toMatchObject({ status: 401, body: { detail: 'late' }, seen: [] })
-    expect(fields(answer)).toMatchObject({ caching: 'no-store', challenges: ['Bearer realm="api"'] })
   })
 
   test('A-24 a request with too many header lines gets a 431, or a 500 if upstream middleware throws afterwards', async () => {

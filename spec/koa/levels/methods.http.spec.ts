@@ -11,7 +11,6 @@ import {
   denied,
   get,
   handler,
-  notFound,
   outcome,
   tokenOf,
 } from '../../support/models/levels.js'
@@ -142,11 +141,6 @@ describe('requests that no operation answers need no credentials', () => {
     const propfind = await get(served.port, '/x', undefined, { method: 'PROPFIND' })
     expect([propfind.status, propfind.challenge]).toEqual([501, undefined])
     expect(callsOf('x')).toBe(0)
-  })
-
-  test('an unknown path is a 404, with and without credentials', async () => {
-    expect(await outcome(served.port, '/none', 'x')).toEqual(notFound)
-    expect(await outcome(served.port, '/none', 'x', tokenOf('a'))).toEqual(notFound)
   })
 
   test('spec 1.1: each method of a path has its own guard', async () => {

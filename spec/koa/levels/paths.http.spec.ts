@@ -50,17 +50,6 @@ describe('A-02 prefixes with parameters', () => {
       expect(await outcome(served.port, spelling, 'prefixed', tokenOf(realm))).toEqual(admitted(realm))
     }
   })
-
-  test('a prefix of a derived router does not change the original router', () => {
-    const base = new Router({ prefix: '/base' })
-    base.get('/x', handler('prefixed'))
-    withAuth(a)(base).prefix('/derived')
-    expect([base.opts.prefix, base.stack[0]?.path, base.match('/base/x', 'GET').route]).toEqual([
-      '/base',
-      '/base/x',
-      true,
-    ])
-  })
 })
 
 describe('arrays of paths', () => {
