@@ -18,6 +18,10 @@ const made = (more: Partial<ApiKeysOptions<string>> = {}) => {
   const { store, calls } = noting(more.store ?? memoryStore())
   return { keys: apiKeys({ prefix: 'acme', ...more, store }), calls }
 }
+const issued = async (more?: Partial<ApiKeysOptions<string>>) => {
+  const site = made(more)
+  return { ...site, ...(await site.keys.issue({ owner: 'anna' })) }
+}
 const tagOf = (result: E.Either<{ readonly _tag: string }, unknown>) => (E.isLeft(result) ? result.left._tag : 'in')
 const principalOf = (result: E.Either<unknown, ApiKey>): ApiKey => {
   if (E.isLeft(result)) throw new Error('refused')
@@ -57,8 +61,7 @@ describe('an option that cannot work is a TypeError that names it', () => {
   })
 
   it.each(['ab', 'acme', 'acme_live', 'a1_b2_c3', 'a'.repeat(32)])('the prefix %s works', async (prefix) => {
-    const { keys } = made({ prefix })
-    const { key } = await keys.issue({ owner: 'anna' })
+    const { keys, key } = await issued({ prefix })
     expect(key.startsWith(`${prefix}_`)).toBe(true)
     expect(tagOf(await keys.authenticate(request, key))).toBe('in')
   })
@@ -103,8 +106,7 @@ describe('the form of a key', () => {
   })
 
   it('K-01 is found by the pattern within a string, and nothing else is', async () => {
-    const { keys } = made({ prefix: 'acme' })
-    const { key } = await keys.issue({ owner: 'anna' })
+    const { keys, key } = await issued({ prefix: 'acme' })
     for (const text of [key, `"${key}"`, `KEY=${key}\n`, `x ${key} y`]) expect(keys.pattern.exec(text)?.[0]).toBe(key)
     for (const text of [`x${key}`, `${key}x`, key.slice(0, -1), key.replace('acme', 'acme_live'), key.toUpperCase()]) {
       expect(keys.pattern.test(text)).toBe(false)
@@ -346,8 +348,7 @@ describe('touch', () => {
 
   it('K-06 writes the last use at most once in the interval, whatever the number of requests', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 })
-    const { keys, calls } = made()
-    const { key } = await keys.issue({ owner: 'anna' })
+    const { keys, calls, key } = await issued()
     await Promise.all(Array.from({ length: 50 }, async () => keys.authenticate(request, key)))
     for (let at = 0; at < 50; at++) await keys.authenticate(request, key)
     await settled()
@@ -401,8 +402,7 @@ describe('touch', () => {
 
   it('writes nothing for a key that was revoked or replaced', async () => {
     for (const isRevoked of [true, false]) {
-      const { keys, calls } = made()
-      const { key, id } = await keys.issue({ owner: 'anna' })
+      const { keys, calls, key, id } = await issued()
       await (isRevoked ? keys.revoke(id) : keys.rotate(id, { overlap: 0 }))
       calls.length = 0
       await keys.authenticate(request, key)
@@ -412,8 +412,7 @@ describe('touch', () => {
   })
 
   it('false writes nothing', async () => {
-    const { keys, calls } = made({ touch: false })
-    const { key } = await keys.issue({ owner: 'anna' })
+    const { keys, calls, key } = await issued({ touch: false })
     await keys.authenticate(request, key)
     await settled()
     expect(calls).not.toContain('update')

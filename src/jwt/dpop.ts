@@ -3,14 +3,6 @@
  *
  * The checks are those of RFC 9449 §4.3, the cheap ones first. The token was verified before, so nothing is done for strangers. The id
  * of the proof is used after its signature, and before the hook: a stranger fills no store, and a replay calls no hook.
- *
- * | what is checked                    | error                | failure       |
- * |------------------------------------|----------------------|---------------|
- * | the key is that of the token       | `invalid_token`      | `invalid`     |
- * | form, request, time, token, key    | `invalid_dpop_proof` | `invalid`     |
- * | the nonce                          | `use_dpop_nonce`     | `expired`     |
- * | the id was used before             | `invalid_dpop_proof` | `invalid`     |
- * | the store of ids                   |                      | `unavailable` |
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'

@@ -53,8 +53,7 @@ export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
   /**
    * The issuers of the tokens. A URL means discovery (RFC 8414, then OpenID Connect). An object has exactly one of `jwksUri`, `jwks`,
    * `publicKey` and `secret`. An array has several of these. The `audience` and `algorithms` of an issuer replace the general ones.
-   * A function finds the issuer of a token by its `iss`, such as that of a tenant: return nothing for one that you do not know. It is
-   * asked for each request; `{ ofIssuerAlone: f }` is asked once for an issuer that is kept, and does not get the request.
+   * A function finds the issuer of a token by its `iss`, such as that of a tenant: return nothing for one that you do not know.
    */
   readonly issuer: Issuer | ReadonlyArray<Issuer> | FindIssuer | FindIssuerAlone
   /** The algorithms that tokens may be signed with. Default RS256, PS256, ES256, EdDSA, Ed25519; with a `secret` HS256. */
@@ -213,19 +212,7 @@ declareFactory('httpJwt', httpJwt)
 
 // --- tokens that are bound to their client
 
-/**
- * What the option `bound` means for tokens.
- *
- * A token can be bound to a key (RFC 9449), to a TLS certificate (RFC 8705), or to both.
- *
- * | the token is bound to       | it is accepted                                                  |
- * |-----------------------------|-----------------------------------------------------------------|
- * | nothing                     | as a bearer token, unless `required`                            |
- * | a key                       | under the scheme DPoP with a proof, never as a bearer token     |
- * | a certificate               | as a bearer token on a connection with this certificate         |
- * | a key and a certificate     | under the scheme DPoP, if both hold                             |
- * | anything else, or more      | never (RFC 7800 §3.1)                                           |
- */
+/** What the option `bound` means for tokens, which can be bound to a key (RFC 9449), to a TLS certificate (RFC 8705), or to both. */
 interface TokenBinding {
   readonly confirmations: ReadonlyArray<string>
   readonly isRequired: boolean
