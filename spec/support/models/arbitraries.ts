@@ -43,7 +43,7 @@ export const challenge: Arbitrary<Challenge> = fc
   .map(([scheme, parameters]) => Challenge.make(scheme, Object.fromEntries(parameters)))
 
 /** Failures of one authenticator, with and without their challenge. */
-export const singleError: Arbitrary<AuthError> = randomFailures().map(({ branches: _, ...error }) => error)
+const singleError: Arbitrary<AuthError> = randomFailures().map(({ branches: _, ...error }) => error)
 
 /** Failures with branches, too, as a fold makes them. */
 export const authError: Arbitrary<AuthError> = randomFailures()
@@ -86,7 +86,7 @@ export interface Plan {
 }
 
 /** One leaf, alternatives, or a change of the principal. */
-export type Shape = Plan | { readonly either: readonly [Shape, Shape] } | { readonly mapped: Shape }
+type Shape = Plan | { readonly either: readonly [Shape, Shape] } | { readonly mapped: Shape }
 
 export const plan: Arbitrary<Plan> = fc.record({
   name: fc.stringMatching(/^[a-z]{6}$/),
@@ -130,10 +130,6 @@ export const build = (of: Shape, calls: string[] = []): Authenticator<string> =>
     },
   })
 }
-
-/** The leaves of a shape, from left to right. */
-export const plansOf = (of: Shape): ReadonlyArray<Plan> =>
-  'either' in of ? of.either.flatMap(plansOf) : 'mapped' in of ? plansOf(of.mapped) : [of]
 
 /** What an evaluation did: its verdict, and the hooks that were called, in order. */
 export const observe = async (of: (calls: string[]) => Authenticator<unknown>, by: Request) => {

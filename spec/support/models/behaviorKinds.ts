@@ -6,7 +6,7 @@ import { basic, bearer, challenge, type Sending } from './behavior.js'
 /** A hook of any kind: the request, then the credentials. */
 export type Hook = (request: Request, ...credentials: string[]) => unknown
 
-export interface KindRow {
+interface KindRow {
   readonly kind: string
   readonly make: (hook: Hook) => Authenticator<unknown>
   /** The path and the request with the credential `s3cret`. */
@@ -63,10 +63,3 @@ export const kinds: ReadonlyArray<KindRow> = [
     refused: challenge.basic,
   },
 ]
-
-/** A list for `withAuth`, whose type excludes an empty one. */
-export const listOf = <A>(members: ReadonlyArray<A>): readonly [A, ...A[]] => {
-  const [first, ...rest] = members
-  if (first === undefined) throw new Error('an empty list')
-  return [first, ...rest]
-}

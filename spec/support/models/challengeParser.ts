@@ -3,7 +3,7 @@
  * of the grammar is an error, and so is a parameter that occurs twice (§11.2).
  */
 
-export interface ParsedChallenge {
+interface ParsedChallenge {
   readonly scheme: string
   /** The parameters in order; names as they were sent. */
   readonly parameters: ReadonlyArray<readonly [name: string, value: string]>

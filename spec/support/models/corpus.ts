@@ -95,7 +95,7 @@ const isAccepted = ({ status }: RawAnswer): boolean => typeof status === 'number
 const isClientError = ({ status }: RawAnswer): boolean => typeof status === 'number' && status >= 400 && status < 500
 
 /** What a client sent in confidence: credentials, keys, cookies, query values, as sent and decoded. */
-export const secretsOf: (request: CorpusRequest, macros: Macros) => ReadonlyArray<string> = runner.secretsOf
+const secretsOf: (request: CorpusRequest, macros: Macros) => ReadonlyArray<string> = runner.secretsOf
 
 const everything = ({ headers, body }: RawAnswer): string =>
   [...headers.map(([name, value]) => `${name}: ${value}`), body].join('\n')

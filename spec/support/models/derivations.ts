@@ -7,7 +7,7 @@ import { hash } from 'koa-with-auth/passwords'
 type Derive = (password: Buffer, salt: Buffer, cost: object, length: number) => Promise<Buffer>
 
 /** One run of Argon2id. */
-export interface Derivation {
+interface Derivation {
   readonly salt: number
   readonly cost: object
   readonly length: number

@@ -19,8 +19,8 @@ export type Decision = (typeof decisions)[number]
 export type Program = ReadonlyArray<Decision>
 
 /** When a router gets its contents: before it is guarded, after, or after its `routes()` were taken. */
-export const moments = ['before', 'after', 'served'] as const
-export type Moment = (typeof moments)[number]
+const moments = ['before', 'after', 'served'] as const
+type Moment = (typeof moments)[number]
 
 /** How routers are put together: the moment of each, and whether a nested one has its path at `use` or as a prefix. */
 export interface Mounting {
@@ -48,7 +48,7 @@ export const mountingsOf = (depth: number): ReadonlyArray<Mounting> =>
 export type Key = string
 
 /** What is demanded: one key of each clause, in this order. None: the operation is public. */
-export type Demanded = ReadonlyArray<ReadonlyArray<Key>>
+type Demanded = ReadonlyArray<ReadonlyArray<Key>>
 
 /** `null` opens, one key or a list replaces what the levels outside decided, `also` adds to it, `unset` leaves it. */
 export const demandedBy = (program: Program): Demanded =>
@@ -85,7 +85,7 @@ const principalOf = (program: Program, passed: ReadonlySet<Key>): unknown =>
   }, undefined)
 
 /** What must happen: the handler runs with a principal, or a 401 offers the keys of the clauses that are left. */
-export type Outcome =
+type Outcome =
   | { readonly passes: true; readonly principal: unknown }
   | { readonly passes: false; readonly offers: ReadonlyArray<Key> }
 

@@ -71,7 +71,7 @@ export const routersOf = (program: Program, mounting: Mounting, handler: Handler
 }
 
 /** The path of the operation of a program. */
-export const pathOf = (program: Program): string => `${'/r'.repeat(program.length - 2)}/o`
+const pathOf = (program: Program): string => `${'/r'.repeat(program.length - 2)}/o`
 
 // -------------------------------------------------------------------------------------
 // requests

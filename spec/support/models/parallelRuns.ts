@@ -96,7 +96,7 @@ export const buildParallel = (of: Tree, visitOf: (request: Request) => Visit, an
 // -------------------------------------------------------------------------------------
 
 /** The calls that a visit may use. */
-export interface Due {
+interface Due {
   readonly visit: Visit
   readonly calls: ReadonlyArray<Call>
 }

@@ -6,7 +6,7 @@ import { leavesOf, verdictOf, type Leaf, type Log, type Tree, type Verdict } fro
 import { newWorld } from './world.js'
 
 /** The expected result of a request, and the tree as the request sees it. */
-export interface Expected {
+interface Expected {
   readonly verdict: Verdict
   readonly log: Log
   readonly tree: Tree

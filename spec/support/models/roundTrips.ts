@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 // Replies are passed on after this many milliseconds without a request
 const silence = 25
 
-export interface RoundTrips {
+interface RoundTrips {
   /** The port of the relay to a server. */
   readonly through: (port: number) => number
   /** The number of round trips of `act`, if nothing else is under way. */

@@ -1,6 +1,6 @@
 /** A row of a table of cases. */
 
-export interface InputRow<I> {
+interface InputRow<I> {
   readonly description: string
   readonly input: I
 }

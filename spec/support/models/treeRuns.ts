@@ -3,7 +3,7 @@ import { either as E } from 'fp-ts'
 import type { Request } from 'koa'
 import { AuthError, type Authenticator } from 'koa-with-auth'
 import { observe } from './arbitraries.js'
-import { leavesOf, type Leaf, type Tree } from './evaluator.js'
+import { type Leaf, type Tree } from './evaluator.js'
 import { mockRequest } from 'koa-with-auth/testing'
 import { build, fieldsOf } from './trees.js'
 
@@ -57,7 +57,3 @@ export const withLeaves = (tree: Tree, change: (leaf: Leaf) => Leaf): Tree => {
     ? { ...tree, members: tree.members.map((member) => withLeaves(member, change)) }
     : { ...tree, member: withLeaves(tree.member, change) }
 }
-
-/** The identifiers of the credentials that were sent. */
-export const sentBy = (tree: Tree): ReadonlyArray<string> =>
-  leavesOf(tree).flatMap(({ id, sent }) => (sent === 'nothing' ? [] : [id]))

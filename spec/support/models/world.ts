@@ -30,7 +30,7 @@ export const points: Readonly<Record<string, number>> = { few: 1, more: 3 }
 export const WINDOW = 60_000
 
 /** A guess that stays counted while its request lasts. */
-export interface Counted {
+interface Counted {
   readonly sent: unknown
   readonly by: string
   readonly entry: { guesses: number; readonly end: number }

@@ -16,7 +16,7 @@ export const copying = (f: Function): AnyFunction => {
 }
 
 /** A wrapper without properties, like that of OpenTelemetry, but around every function. */
-export const bare =
+const bare =
   (f: Function): AnyFunction =>
   (...args) =>
     Reflect.apply(f, undefined, args)

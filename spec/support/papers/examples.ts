@@ -16,7 +16,7 @@ export const exampleFiles = (): string[] =>
 /** The text of an example. */
 export const exampleText = (file: string): string => readFileSync(new URL(file, folder), 'utf8')
 
-export interface Row {
+interface Row {
   readonly file: string
   readonly curl: string
   readonly status: number

@@ -1,6 +1,6 @@
 /** For every operation of the examples: requests that it accepts, requests that it refuses, and its responses. */
 
-export interface Case {
+interface Case {
   readonly file: string
   /** The path, and what the client sends: header fields or a query. */
   readonly path: string

@@ -2,13 +2,13 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { ask } from '../servers/server.js'
 
-export interface Ran {
+interface Ran {
   readonly status: number
   readonly body: string
 }
 
 /** Runs a line. One runner keeps its cookies between lines. */
-export type Runner = (line: string) => Promise<Ran>
+type Runner = (line: string) => Promise<Ran>
 
 const words = (line: string): string[] =>
   [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '')

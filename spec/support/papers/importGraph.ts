@@ -25,7 +25,7 @@ const isTypeOnly = (node: ts.ImportDeclaration | ts.ExportDeclaration): boolean 
 }
 
 /** Every import of a source, including those in types, such as `import('x').Y`, and dynamic ones. */
-export const importsOf = (from: string): Import[] => {
+const importsOf = (from: string): Import[] => {
   const found: Import[] = []
   const add = (specifier: ts.Node | undefined, typeOnly: boolean) => {
     if (specifier === undefined || !ts.isStringLiteral(specifier)) return

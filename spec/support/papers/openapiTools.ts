@@ -23,7 +23,7 @@ export const invalidIn = async (document: OpenAPIV3_1.Document): Promise<unknown
 }
 
 /** One finding of `redocly lint`. */
-export interface Finding {
+interface Finding {
   readonly severity: 'error' | 'warn'
   readonly ruleId: string
   readonly message: string

@@ -4,7 +4,7 @@ import ts from 'typescript'
 import { repository } from '../projects/typecheck.js'
 
 /** An optional property of an object that users pass to a public function. */
-export interface OptionalProperty {
+interface OptionalProperty {
   /** Where it is declared, and its name: `src/apiApp.ts: ApiAppOptions.title`. */
   readonly declared: string
   /** The first path to it: `apiApp(options)`. */

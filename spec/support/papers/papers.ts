@@ -18,7 +18,7 @@ export const papers = (): string[] =>
   ].sort()
 
 /** A link of a Markdown file to another file, or to a heading. */
-export interface Link {
+interface Link {
   readonly paper: string
   readonly target: string
 }

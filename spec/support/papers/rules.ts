@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { repository } from '../projects/typecheck.js'
 
 /** One citation of a rule. */
-export interface Citation {
+interface Citation {
   readonly id: string
   /** File and line. */
   readonly where: string
@@ -28,7 +28,7 @@ export const decisions: ReadonlyArray<string> = [
 const left = ['.generated', 'dist', 'node_modules']
 
 /** The programs of a folder, at any depth. */
-export const programs = (folder: string): string[] =>
+const programs = (folder: string): string[] =>
   readdirSync(repository + folder, { withFileTypes: true })
     .filter(({ name }) => !left.includes(name))
     .flatMap((entry) => {

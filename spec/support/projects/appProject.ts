@@ -15,7 +15,7 @@ import { repository } from './typecheck.js'
 const run = promisify(execFile)
 
 /** What a program printed, and its exit code. */
-export interface Ran {
+interface Ran {
   readonly code: number
   readonly text: string
 }

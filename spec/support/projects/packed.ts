@@ -10,7 +10,7 @@ const npm = (cwd: string, ...args: string[]): string =>
   execFileSync('npm', [...args, '--no-audit', '--no-fund', '--loglevel=error'], { cwd, encoding: 'utf8' })
 
 /** What `npm pack` says about a package. */
-export interface PackedFiles {
+interface PackedFiles {
   readonly filename: string
   /** The size of the tarball in bytes. */
   readonly size: number

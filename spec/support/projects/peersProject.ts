@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { repository } from './typecheck.js'
 
 /** Peers: the name in an application, and the name under which the repository has it installed. */
-export type Peers = Readonly<Record<string, string>>
+type Peers = Readonly<Record<string, string>>
 
 // Packages that use types of Koa must find the Koa beside them
 const naming = ['@types/koa-compose', 'koa-session']

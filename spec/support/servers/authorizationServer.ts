@@ -9,7 +9,7 @@ export const CLIENT = { id: 'app', secret: 'a-secret-of-the-client' }
 /** The client that asks about opaque tokens. Form encoding changes its id and secret. */
 export const RESOURCE_SERVER = { id: 'the api', secret: 'a+b%&=: c' }
 
-export interface AuthorizationServer {
+interface AuthorizationServer {
   readonly issuer: string
   /** The access token that the server issues to the client. */
   readonly token: (resource: string, scope: string) => Promise<string>

@@ -19,7 +19,7 @@ export const browserOptions = (env: NodeJS.ProcessEnv) => {
 }
 
 /** The errors of a page, and the origins that it requested. */
-export interface Watched {
+interface Watched {
   readonly page: Page
   /** Errors and warnings of the console, uncaught errors, and violations of the page's policy. */
   readonly complaints: string[]

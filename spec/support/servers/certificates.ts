@@ -20,7 +20,7 @@ export interface Pair {
 const openssl = (folder: string, ...given: ReadonlyArray<string>) =>
   execFileSync('openssl', given, { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] })
 
-export interface Certificates {
+interface Certificates {
   /** The authority that the server trusts. */
   readonly authority: Pair
   readonly server: Pair
@@ -93,7 +93,7 @@ const make = (): Certificates => {
 /** The certificates of all suites of a process. */
 export const certificates = (): Certificates => (made ??= make())
 
-export interface TlsAnswer {
+interface TlsAnswer {
   readonly status: number
   readonly headers: NodeJS.Dict<string | string[]>
   readonly text: string
@@ -103,7 +103,7 @@ export interface TlsAnswer {
   readonly session: Buffer | undefined
 }
 
-export interface TlsServer {
+interface TlsServer {
   readonly url: string
   readonly send: (options?: RequestOptions) => Promise<TlsAnswer>
 }

@@ -6,7 +6,7 @@ import { seconds, signingKey, type IdentityProvider, type SigningKey } from './i
 /** The origin of the API, as its clients call it. */
 export const ORIGIN = 'https://api.example'
 
-export const digestOf = (token: string): string => createHash('sha256').update(token).digest('base64url')
+const digestOf = (token: string): string => createHash('sha256').update(token).digest('base64url')
 
 export interface ProofChanges {
   /** Claims that replace the good ones; `undefined` leaves one out. */

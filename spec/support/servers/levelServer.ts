@@ -12,7 +12,7 @@ import { guardOf } from '../models/levels.js'
 import { exchange, serve, type Exchanged } from './server.js'
 import { decisionOf, fieldsOf, treesOf } from '../models/trees.js'
 
-export interface Answered extends Pick<Exchanged, 'status' | 'challenges' | 'text'> {
+interface Answered extends Pick<Exchanged, 'status' | 'challenges' | 'text'> {
   /** The hooks that were called, in order. */
   readonly calls: ReadonlyArray<string>
   /** How often the operation ran. */
@@ -20,7 +20,7 @@ export interface Answered extends Pick<Exchanged, 'status' | 'challenges' | 'tex
 }
 
 /** Serves the routes that were mounted last, while the surrounding suite runs. */
-export const useRoutes = () => {
+const useRoutes = () => {
   let routes: Middleware
   const served = serve(() => {
     const app = new Koa()

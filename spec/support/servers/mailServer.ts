@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-export interface MailServer {
+interface MailServer {
   readonly url: string
   /** The next mail, as it was sent. */
   readonly mail: () => Promise<string>

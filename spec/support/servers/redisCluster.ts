@@ -11,7 +11,7 @@ import { duringSuite } from '../runs/duringSuite.js'
 import { commandsIn, freePort, redisPath, sendTo } from './redisServer.js'
 
 /** After this many milliseconds a silent node counts as failed. On a busy machine a node can be silent, too. */
-export const nodeTimeout = 1500
+const nodeTimeout = 1500
 
 export interface RedisNode {
   readonly port: number
@@ -23,7 +23,7 @@ export interface RedisNode {
   readonly kill: () => void
 }
 
-export interface RedisCluster {
+interface RedisCluster {
   /** The first three were masters at the beginning. */
   readonly nodes: ReadonlyArray<RedisNode>
   readonly ports: ReadonlyArray<number>

@@ -39,7 +39,7 @@ export interface RedisServer {
   readonly close: () => Promise<void>
 }
 
-export interface RedisServerOptions {
+interface RedisServerOptions {
   /** Whether its data outlast `stop` and `start`: every write is on disk before the reply. */
   readonly persistent?: boolean
   /** Whether it is a cluster of one node with all slots. */

@@ -81,7 +81,7 @@ export const reserved = async () => {
 }
 
 /** A server of another program, which a test can stop, and start again on the same port. */
-export interface Restartable {
+interface Restartable {
   /** `http://127.0.0.1:port` */
   readonly origin: string
   readonly stop: () => Promise<void>

@@ -25,7 +25,7 @@ interface DeviceBody {
   readonly proofs?: ReadonlyArray<string>
 }
 
-export interface DeviceAnswer {
+interface DeviceAnswer {
   readonly status: number
   readonly body: DeviceBody
   readonly headers: Headers

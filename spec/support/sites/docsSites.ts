@@ -16,7 +16,7 @@ export const docsPaths = [
 ] as const
 
 /** The part of a document that tests compare: `GET /path`, and its security. */
-export type Listed = Readonly<Record<string, ReadonlyArray<Readonly<Record<string, ReadonlyArray<string>>>>>>
+type Listed = Readonly<Record<string, ReadonlyArray<Readonly<Record<string, ReadonlyArray<string>>>>>>
 
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly security: Listed[string] }>>>>

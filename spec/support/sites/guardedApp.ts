@@ -5,7 +5,7 @@ import { withAuth, type AuthenticatorLike } from 'koa-with-auth'
 import { expect } from 'vitest'
 import { sendRaw, valuesOf, type RawAnswer } from '../servers/rawSocket.js'
 
-export interface GuardedApp {
+interface GuardedApp {
   readonly app: Koa
   /** How often any operation has run. */
   readonly calls: () => number

@@ -4,7 +4,7 @@ import fc, { type Arbitrary } from 'fast-check'
 import { AuthError } from 'koa-with-auth'
 
 /** A hook, and how it is printed in a counterexample. */
-export interface HostileHook {
+interface HostileHook {
   readonly hook: () => unknown
 }
 

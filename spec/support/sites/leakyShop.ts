@@ -35,7 +35,7 @@ export const leaks = [
 ] as const
 
 /** A leak, or none. */
-export type Leak = (typeof leaks)[number] | undefined
+type Leak = (typeof leaks)[number] | undefined
 
 /** Makes a shop. */
 export const shop = (leak?: Leak): Koa => {

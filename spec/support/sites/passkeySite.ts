@@ -18,7 +18,7 @@ import {
 import type { PasskeyRecord, PasskeyUse } from '../../../src/sign-in/passkeys/PasskeyRecord.js'
 import { jsonClient, type JsonClient, type JsonReply } from '../servers/jsonClient.js'
 
-export interface SiteUser {
+interface SiteUser {
   readonly username: string
   readonly email: string
   readonly isActive: true

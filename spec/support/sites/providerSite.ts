@@ -14,7 +14,7 @@ import { reserved } from '../servers/server.js'
 import { strongKey } from './sessionsApp.js'
 import { userAgent, type Page, type UserAgent } from '../servers/userAgent.js'
 
-export type AnyKind = OidcKind | OAuth2Kind
+type AnyKind = OidcKind | OAuth2Kind
 
 export interface SiteOptions {
   /** The kinds by name; `GET /sign-in/<name>` begins, and `/sign-in/<name>/callback` finishes. */
@@ -33,7 +33,7 @@ export interface SiteOptions {
   readonly middleware?: Middleware
 }
 
-export interface Parts {
+interface Parts {
   readonly logIn: (ctx: Koa.Context, user: { readonly username: string }) => Promise<void>
   readonly logOut: (ctx: Koa.Context) => Promise<void>
   readonly logOutEverywhere: (id: string) => Promise<void>

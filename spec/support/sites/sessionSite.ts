@@ -32,7 +32,7 @@ export interface Site {
   readonly stop: () => Promise<void>
 }
 
-export interface SiteCommand {
+interface SiteCommand {
   readonly command: string
   readonly args: ReadonlyArray<string>
   readonly env: Readonly<Record<string, string>>

@@ -9,7 +9,7 @@ export interface Fault {
   readonly end: () => Promise<void> | void
 }
 
-export interface Outcome {
+interface Outcome {
   /** From a while before the fault until the service has recovered. */
   readonly all: ReadonlyArray<Entry>
   readonly before: ReadonlyArray<Entry>
@@ -25,7 +25,7 @@ export interface Outcome {
 
 const quiet = 1000
 /** The service must recover by itself within this time, in milliseconds. */
-export const allowed = 30_000
+const allowed = 30_000
 
 // Every kind of request was sent since then, and succeeded
 const isServed = ({ entries }: Load, since: number): boolean =>

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { siteClient, type Reply, type SiteClient } from './sessionSiteClient.js'
 
 /** As a user; as a user who writes; public; with a cookie that must be refused; and public without a cookie. */
-export type Asked = 'guarded' | 'write' | 'public' | 'wrong' | 'without'
+type Asked = 'guarded' | 'write' | 'public' | 'wrong' | 'without'
 
 export interface Entry extends Reply {
   readonly asked: Asked

@@ -33,7 +33,7 @@ export interface User {
 }
 
 /** A store that records its calls as `get`, `insert`, ..., and can be made to fail. */
-export interface WatchedStore extends Store {
+interface WatchedStore extends Store {
   readonly asked: string[]
   /** The keys of sessions that it got. */
   readonly ids: Set<string>
@@ -41,7 +41,7 @@ export interface WatchedStore extends Store {
   readonly instead: { [M in StoreMethod]?: Store[M] | undefined }
 }
 
-export const watchedStore = (store: () => Store): WatchedStore => {
+const watchedStore = (store: () => Store): WatchedStore => {
   const asked: string[] = []
   const ids = new Set<string>()
   const instead: WatchedStore['instead'] = {}

@@ -25,7 +25,7 @@ export interface ShopProcess {
   readonly stop: () => Promise<number | null>
 }
 
-export interface ShopMachine {
+interface ShopMachine {
   /** The next mail. */
   readonly mail: () => Promise<Mail>
   /** Starts a process until the test has finished. All share the file, the mails and the origin. */

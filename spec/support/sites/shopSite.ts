@@ -29,7 +29,7 @@ export interface ShopSite {
   readonly signedIn: (user?: string) => Promise<JsonClient>
 }
 
-export interface ShopSiteOptions {
+interface ShopSiteOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly provider?: (origin: string) => Promise<Pick<OpenIdProvider, 'issuer'> & Partial<ProviderSettings>>
   readonly store?: Store

@@ -43,7 +43,7 @@ export interface SignInSite extends SessionsApp {
   readonly hooks: () => number
 }
 
-export interface SignInSiteOptions {
+interface SignInSiteOptions {
   readonly keys?: string[]
   readonly limit?: number
   readonly origin?: string | undefined

@@ -16,7 +16,7 @@ export interface TemplateSite {
   readonly mails: ReadonlyArray<readonly [to: string, subject: string]>
 }
 
-export interface TemplateSiteOptions {
+interface TemplateSiteOptions {
   readonly url?: string
   readonly redisUrl?: string | undefined
   readonly env?: Readonly<Record<string, string>>

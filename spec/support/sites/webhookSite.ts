@@ -12,7 +12,7 @@ export const SECRET = 'an-example-secret'
 export const githubSignature = (body: string | Buffer, secret = SECRET): string =>
   `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
 
-export interface WebhookSite {
+interface WebhookSite {
   readonly url: string
   readonly port: number
   readonly errors: ReadonlyArray<unknown>

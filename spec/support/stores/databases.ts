@@ -5,7 +5,8 @@ import mysql from 'mysql2/promise'
 import { memoryStore, mysqlStore, postgresStore, redisStore, sqliteStore, type Store } from 'koa-with-auth/stores'
 import pg from 'pg'
 import postgres from 'postgres'
-import { afterAll, beforeAll, describe } from 'vitest'
+import { afterAll, describe } from 'vitest'
+import { duringSuite } from '../runs/duringSuite.js'
 import { sqlPort } from '../runs/sqlOfRun.js'
 import { hasAllCases } from '../runs/samples.js'
 import { describeWithSql, USER, type Sql } from '../servers/sqlServer.js'
@@ -15,7 +16,7 @@ import { redisDatabase } from '../servers/redisDatabase.js'
 import { describeWithRedis, redisServer } from '../servers/redisServer.js'
 
 /** A connected driver of a database. */
-export interface Driver<Q> {
+interface Driver<Q> {
   readonly query: Q
   readonly close: () => Promise<unknown>
 }
@@ -26,7 +27,7 @@ export type MysqlQuery = Parameters<typeof mysqlStore>[0]['query']
 const host = '127.0.0.1'
 
 /** The drivers of PostgreSQL, by their names in tests. */
-export const postgresDrivers: Readonly<Record<string, (port: number) => Driver<PostgresQuery>>> = {
+const postgresDrivers: Readonly<Record<string, (port: number) => Driver<PostgresQuery>>> = {
   pg: (port) => {
     const pool = new pg.Pool({ host, port, user: USER, database: 'postgres', max: 4 })
     pool.on('error', () => {})
@@ -39,7 +40,7 @@ export const postgresDrivers: Readonly<Record<string, (port: number) => Driver<P
 }
 
 /** The drivers of MySQL and MariaDB, by their names in tests. */
-export const mysqlDrivers: Readonly<Record<string, (port: number, database: string) => Driver<MysqlQuery>>> = {
+const mysqlDrivers: Readonly<Record<string, (port: number, database: string) => Driver<MysqlQuery>>> = {
   'mysql2, execute': (port, database) => {
     const pool = mysql.createPool({ host, port, user: USER, database, connectionLimit: 4 })
     return { query: (sql, values) => pool.execute(sql, values), close: () => pool.end() }
@@ -71,18 +72,17 @@ export const asOwner = async (kind: Sql, sql: string, at?: number): Promise<unkn
 }
 
 /** Makes a store that is empty. */
-export type Make = () => Promise<Store>
+type Make = () => Promise<Store>
 
 type Suite = (make: Make, name: string) => void
 
 const describePostgres = (name: string, suite: Suite): void =>
   describeWithSql('postgres', `postgresStore by ${name}`, () => {
-    let driver: Driver<PostgresQuery> | undefined
-    beforeAll(async () => {
-      driver = postgresDrivers[name]?.(await sqlPort('postgres'))
-    })
-    afterAll(() => driver?.close())
-    suite(async () => postgresStore({ query: driver!.query, schema: newName() }), name)
+    const driver = duringSuite(
+      async () => postgresDrivers[name]!(await sqlPort('postgres')),
+      ({ close }) => close(),
+    )
+    suite(async () => postgresStore({ query: driver().query, schema: newName() }), name)
   })
 
 const describeMysql = (name: string, suite: Suite): void =>
@@ -115,14 +115,11 @@ const describeRedis = (name: string, isCluster: boolean, suite: Suite): void =>
   describeWithRedis(`redisStore by ${name}`, () => {
     const server = isCluster ? redisServer({ cluster: true }) : redisDatabase()
     const connect = (isCluster ? clusterClients : clients)[name]!
-    let connected: Awaited<ReturnType<typeof connect>> | undefined
-    beforeAll(async () => {
-      connected = await connect(server())
-    })
-    afterAll(async () => {
-      await connected?.disconnect()
-    })
-    suite(async () => redisStore({ command: connected!.command }), name)
+    const connected = duringSuite(
+      () => connect(server()),
+      ({ disconnect }) => disconnect(),
+    )
+    suite(async () => redisStore({ command: connected().command }), name)
   })
 
 /** Runs a suite on each engine. With all cases: by every driver, and on a cluster of Redis. */

@@ -10,7 +10,7 @@ export const engines: ReadonlyArray<SqliteEngine> =
   process.getBuiltinModule('node:sqlite') === undefined ? ['@libsql/client'] : ['node:sqlite', '@libsql/client']
 
 /** The engine of a store that names none. */
-export const defaultEngine: SqliteEngine = engines[0]!
+const defaultEngine: SqliteEngine = engines[0]!
 
 /** A connection beside that of a store. */
 export interface Another {

@@ -22,7 +22,7 @@ import {
 } from '../../../../src/testing/requests.js'
 
 /** An authenticator, and a request that it accepts for each alternative. */
-export interface AuthenticatorSample {
+interface AuthenticatorSample {
   readonly authenticator: Authenticator<unknown>
   readonly valid: readonly [RequestSpec, ...RequestSpec[]]
 }
