@@ -13,6 +13,7 @@ import { reserved } from '../support/servers/server.js'
 import { newBrowser, SECRET_CLIENT } from '../support/sites/providerSite.js'
 import { strongKey } from '../support/sites/sessionsApp.js'
 import { plainKind } from '../support/sites/wrongProviderSite.js'
+import { processWarnings } from '../support/servers/identityProvider.js'
 import { navigation } from '../support/servers/userAgent.js'
 import { wrongProvider } from '../support/servers/wrongProvider.js'
 
@@ -81,6 +82,31 @@ describe('O-06 the callback of a provider', () => {
     const { stopped } = await browser.open(begun.location ?? '', (url) => url.startsWith(origin))
     expect((await browser.send(stopped, { headers: navigation })).status).toBe(303)
     expect(errors).toEqual([])
+  })
+})
+
+describe('a button that begins at a provider', () => {
+  it.each([
+    { policy: "default-src 'self'; form-action 'self'", method: 'POST', isWarned: true },
+    { policy: "form-action 'self'", method: 'GET', isWarned: false },
+    { policy: 'form-action https:', method: 'POST', isWarned: true },
+    { policy: 'form-action http:', method: 'POST', isWarned: false },
+    { policy: "form-action 'self' ISSUER", method: 'POST', isWarned: false },
+    { policy: "default-src 'self'", method: 'POST', isWarned: false },
+  ])('$method with the policy $policy: a warning: $isWarned', async ({ policy, method, isWarned }) => {
+    const warnings = processWarnings()
+    let own = ''
+    const { origin } = await served((issuer) => {
+      own = policy.replace('ISSUER', issuer)
+      const router = new Router().all('/sign-in', withAuth(null), begin(kindAt(issuer, '/callback')))
+      const above: Koa.Middleware = (ctx, next) => (ctx.set('Content-Security-Policy', own), next())
+      // Safe: the routes of a router are middleware
+      return [above, router.routes() as Koa.Middleware]
+    })
+    expect((await newBrowser().send(`${origin}/sign-in`, { method })).status).toBe(303)
+    await new Promise(setImmediate)
+    const found = warnings().filter((one) => one.includes('stops a form that leads to http://'))
+    expect(found).toHaveLength(isWarned ? 1 : 0)
   })
 })
 

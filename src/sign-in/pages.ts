@@ -132,8 +132,19 @@ export const respondUnfinished = async (ctx: Context, failure: AuthError, form?:
   if (form !== undefined && isNavigation(ctx) && !isOwn) await respondFailed(ctx, failure, form)
 }
 
+// A policy with `form-action` on every answer, as helmet sets it, is on the page with the button, too
+const warnOfPolicy = ({ response, method }: Context, to: string): void => {
+  const [, allowed = '*'] = /(?:^|[;,])\s*form-action\s([^;,]*)/i.exec(response.get('Content-Security-Policy')) ?? []
+  if (method === 'GET' || !URL.canParse(to)) return
+  const { origin, protocol } = new URL(to)
+  if (allowed.split(/\s+/).some((one) => ['*', protocol, origin].includes(one) || one.includes('*.'))) return
+  const text = `the policy "form-action ${allowed.trim()}" stops a form that leads to ${origin} in Chromium and Safari; allow that origin, or begin with a link (GET)`
+  process.emitWarning(text, 'SignInWarning')
+}
+
 /** Answers with a redirect to a path of this origin, or to a provider (303). */
 export const leadTo = (ctx: Context, path: string): void => {
+  warnOfPolicy(ctx, path)
   ctx.set('Location', path)
   ctx.body = null
   ctx.status = 303
