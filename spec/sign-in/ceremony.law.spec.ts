@@ -60,6 +60,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
+// O-16: keys are rotated in them
 describe('C-01 the laws of a ceremony', () => {
   it('once, independent, bound, late, kinds, subject, outage, rotation, secrets: agrees with a model', async () => {
     let successes = 0
@@ -299,28 +300,10 @@ describe('C-01 the laws of a ceremony', () => {
 
 describe('C-01 the return path', () => {
   const bad: ReadonlyArray<unknown> = [
-    ...[
-      'https://e.example',
-      '//e.example',
-      '/\\e.example',
-      '/\t/e.example',
-      '\\\\e.example',
-      '/%2f%2fe.example',
-      '/%2F/e',
-    ],
+    ...['https://e.example', '//e.example', '/\\e.example', '/\t/e.example', '\\\\e.example', '/%2f%2fe.example'],
     ...['/%5ce.example', '/%5C', '/ /e', 'javascript:alert(1)', '', '/a\r\nSet-Cookie: x', '/%0d%0a', '/..//e.example'],
-    ...[
-      '/.//e.example',
-      '/%2e%2e//e.example',
-      'http:e.example',
-      'https:/e',
-      '/\u2028/e',
-      '///e',
-      '/ä',
-      '/%00',
-      '/%1f',
-      '/%7f',
-    ],
+    ...['/%2F/e', '/.//e.example', '/%2e%2e//e.example', 'http:e.example', 'https:/e', '/\u2028/e', '///e'],
+    ...['/ä', '/%00', '/%1f', '/%7f'],
     ...[undefined, null, {}, ['/a'], 7, `/${'a'.repeat(2000)}`, 'basket', '?a', '#a', '/a\u0000', '/\u00a0'],
   ]
   it.each(bad.map((one) => [one]))('%j is /', (one) => {

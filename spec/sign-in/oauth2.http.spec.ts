@@ -10,13 +10,12 @@ import {
   limitFor,
   providerSite,
   shopAt,
-  siteOf,
   type ProviderSite,
   type SiteOptions,
 } from '../support/sites/providerSite.js'
 import { navigation, type UserAgent } from '../support/servers/userAgent.js'
 import { failing, wrongProvider } from '../support/servers/wrongProvider.js'
-import { plainKind, plainSite, tried as triedAt } from '../support/sites/wrongProviderSite.js'
+import { plainKind, plainSite, tried as triedAt, wrongSite } from '../support/sites/wrongProviderSite.js'
 
 const start = async (over: Partial<OAuth2Options> = {}) => {
   const made = await plainSite((issuer) => ({ subject: subjectAt(issuer), timeout: limitFor(''), ...over }))
@@ -166,9 +165,7 @@ const reasonAt = async (browser: UserAgent, url: string) => {
 // O-10
 describe('linking an identity', () => {
   it('is for the user who began, still signed in, in this browser', async () => {
-    const provider = await wrongProvider()
-    const site = await siteOf(provider.issuer)
-    const browser = newBrowser()
+    const { provider, site, browser } = await wrongSite()
     await signInAs(site, browser, 'anna')
     const session = browser.cookies(`localhost:${site.port}`).get('session')
     expect(await reasonAt(browser, await beginLink(site, browser))).toEqual([303, undefined])
@@ -188,10 +185,8 @@ describe('linking an identity', () => {
   })
 
   it('never moves an identity of another account', async () => {
-    const provider = await wrongProvider()
-    const site = await siteOf(provider.issuer)
+    const { provider, site, browser } = await wrongSite()
     site.accounts.set(`${provider.issuer} anna`, 'anna')
-    const browser = newBrowser()
     await signInAs(site, browser, 'bert')
     const url = await beginLink(site, browser)
     expect(await reasonAt(browser, url)).toEqual([403, 'noAccount'])
@@ -201,9 +196,7 @@ describe('linking an identity', () => {
   })
 
   it('needs a user, and no other site begins it', async () => {
-    const provider = await wrongProvider()
-    const site = await siteOf(provider.issuer)
-    const browser = newBrowser()
+    const { site, browser } = await wrongSite()
     expect((await browser.send(`${site.origin}/accounts/provider`, { method: 'POST' })).status).toBe(401)
     await signInAs(site, browser, 'anna')
     const headers = { 'Sec-Fetch-Site': 'cross-site', Origin: 'https://evil.example' }

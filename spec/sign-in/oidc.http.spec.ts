@@ -56,8 +56,7 @@ describe('signing in with a provider', () => {
     expect([...cookies.keys()]).toEqual(['browser'])
     const order = urls.map((url, tab) => ({ url, tab })).sort((a, b) => ((a.tab * 7) % tabs) - ((b.tab * 7) % tabs))
     for (const { url, tab } of order) {
-      const page = await finished(site, url, browser)
-      expect([page.status, page.location]).toEqual([303, `${site.origin}/tab/${tab}`])
+      expect(await finished(site, url, browser)).toMatchObject({ status: 303, location: `${site.origin}/tab/${tab}` })
     }
     expect(await site.me(browser)).toBe('provider-anna')
     expect(site.done).toHaveLength(tabs)
@@ -78,8 +77,7 @@ describe('signing in with a provider', () => {
     const url = await site.toCallback(browser, 'provider', '?returnTo=/basket')
     await finished(site, url, browser)
     const asked = provider.asked.length
-    const again = await finished(site, url, browser)
-    expect([again.status, again.location]).toEqual([303, `${site.origin}/basket`])
+    expect(await finished(site, url, browser)).toMatchObject({ status: 303, location: `${site.origin}/basket` })
     expect([provider.asked.length, provider.reported, site.done.length]).toEqual([asked, [], 1])
     expect(await site.me(browser)).toBe('provider-anna')
     await browser.send(`${site.origin}/sign-out`, { method: 'POST' })

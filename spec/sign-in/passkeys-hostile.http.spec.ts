@@ -2,7 +2,7 @@
 import { softwareAuthenticator, type RegistrationJson } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { optionsFrom, origin, person, use, withPasskey, type Person } from '../support/sites/passkeySite.js'
-import { servedPasskeySite } from '../support/sites/servedPasskeySite.js'
+import { annaAt, servedPasskeySite } from '../support/sites/servedPasskeySite.js'
 
 const unknown = { status: 400, body: expect.objectContaining({ reason: 'unknown' }) }
 
@@ -16,8 +16,7 @@ describe('W-03 a body that cannot be read is as wrong as any other', () => {
     '1 MB of JSON': large,
   }
   it.each(Object.entries(bodies))('%s', async (_name, body) => {
-    const { url, store, errors } = await servedPasskeySite()
-    const anna = await withPasskey(url, 'anna')
+    const { store, errors, anna } = await annaAt()
     const wrong = await use(anna, { signature: 'wrong' })
     expect(wrong).toMatchObject(unknown)
     for (const path of ['/passkeys', '/sign-in/passkey', '/prove/passkey']) {
@@ -81,8 +80,7 @@ describe('W-06 a credential has one record', () => {
 })
 
 it('W-03 a passkey that was removed is refused as one that never was', async () => {
-  const { url, errors, store } = await servedPasskeySite()
-  const anna = await withPasskey(url, 'anna')
+  const { errors, store, anna } = await annaAt()
   expect(await use(anna, { id: 'AAAAAAAAAAAAAAAAAAAAAA' })).toMatchObject(unknown)
   expect(await store.remove(anna.id, 'bert')).toBe(false)
   expect(await store.remove(anna.id, 'anna')).toBe(true)
@@ -92,8 +90,7 @@ it('W-03 a passkey that was removed is refused as one that never was', async () 
 })
 
 it('a passkey of a user who is gone is a 403, and signs no user in', async () => {
-  const { url, store, calls } = await servedPasskeySite()
-  const anna = await withPasskey(url, 'anna')
+  const { store, calls, anna } = await annaAt()
   const kept = await store.byId(anna.id)
   const other = await servedPasskeySite()
   await other.store.add({ ...kept!, user: 'gone' })

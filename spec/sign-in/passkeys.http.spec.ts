@@ -6,7 +6,7 @@ import { softwareAuthenticator, type WrongAssertion, type WrongRegistration } fr
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { jsonClient } from '../support/servers/jsonClient.js'
 import { optionsFrom, origin, person, register, rpId, use, withPasskey } from '../support/sites/passkeySite.js'
-import { servedPasskeySite } from '../support/sites/servedPasskeySite.js'
+import { annaAt, servedPasskeySite } from '../support/sites/servedPasskeySite.js'
 import { schemaOf } from '../support/runs/eventRecords.js'
 import { stoppedClock } from '../support/runs/clock.js'
 
@@ -14,14 +14,6 @@ const unknown = { status: 400, body: expect.objectContaining({ reason: 'unknown'
 const signedInAs = async (who: { browser: ReturnType<typeof jsonClient> }) => {
   const { status, body } = await who.browser.get('/me')
   return status === 200 ? (body as { user: string }).user : status
-}
-
-/** A site where anna is signed in, and has a passkey. */
-const annaAt = async (
-  ...[options, phone]: [...Parameters<typeof servedPasskeySite>, Parameters<typeof withPasskey>[2]?]
-) => {
-  const site = await servedPasskeySite(options)
-  return { ...site, anna: await withPasskey(site.url, 'anna', phone) }
 }
 
 describe('W-01 a passkey is registered and signs in', () => {

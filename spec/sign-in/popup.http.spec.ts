@@ -80,8 +80,7 @@ describe('O-11 a sign-in in a popup', () => {
     const tab = await site.toCallback(browser, 'provider', '?returnTo=/tab')
     const elsewhere = await finished(newBrowser(), popup)
     expect([elsewhere.status, JSON.parse(elsewhere.body)]).toMatchObject([400, { reason: 'unknown' }])
-    const page = await finished(browser, tab)
-    expect([page.status, page.location]).toEqual([303, `${site.origin}/tab`])
+    expect(await finished(browser, tab)).toMatchObject({ status: 303, location: `${site.origin}/tab` })
     expect((await finished(browser, popup)).status).toBe(200)
   })
 

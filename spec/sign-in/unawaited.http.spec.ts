@@ -47,8 +47,7 @@ describe('C-06 askSecondFactor', () => {
       },
     })
     for (const path of ['/spread', '/ignored']) {
-      const answer = await visitor().post(path)
-      expect([answer.status, answer.body]).toEqual([500, 'Internal Server Error'])
+      expect(await visitor().post(path)).toMatchObject({ status: 500, body: 'Internal Server Error' })
       expect(String(errors.at(-1))).toContain('write await askSecondFactor(...)')
     }
     await pause(60)

@@ -7,16 +7,14 @@ import { secondFactor, finish, askSecondFactor, type Ceremony, type Kind, type O
 import { describe, expect, it } from 'vitest'
 import { ceremonies } from '../../src/sign-in/ceremony.js'
 import { recordsOf } from '../support/runs/eventRecords.js'
-import { newBrowser, siteOf } from '../support/sites/providerSite.js'
+import { newBrowser } from '../support/sites/providerSite.js'
 import { sessionsApp } from '../support/sites/sessionsApp.js'
 import { sendJson } from '../support/sites/signInSite.js'
 import { navigation } from '../support/servers/userAgent.js'
-import { wrongProvider } from '../support/servers/wrongProvider.js'
+import { wrongSite } from '../support/sites/wrongProviderSite.js'
 
 it('C-18 rubbish codes of one browser reach the provider fifty times, and keep no other browser out', async () => {
-  const provider = await wrongProvider()
-  const site = await siteOf(provider.issuer)
-  const browser = newBrowser()
+  const { provider, site, browser } = await wrongSite()
   const limits = recordsOf('guess-limit')
   const answers: unknown[] = []
   for (let at = 0; at < 70; at++) {
