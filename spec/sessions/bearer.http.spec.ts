@@ -292,7 +292,10 @@ describe('a session that a token carries', () => {
 
 describe('with dpop', () => {
   const bound = async () => {
-    const site = await deviceSite({ bearer: { dpop: { origin: ORIGIN, spent: oneTimeIds(memoryStore()) } } })
+    const ids = oneTimeIds(memoryStore())
+    const uses: string[] = []
+    const spent = { use: (id: string, lifetime: number) => (uses.push(id), ids.use(id, lifetime)) }
+    const site = await deviceSite({ bearer: { dpop: { origin: ORIGIN, spent } } })
     const [client, thief] = [await dpopClient(), await dpopClient()]
     const proofFor = (path: string, token?: string, by = client) =>
       by.proof(token ?? '', {
@@ -307,7 +310,7 @@ describe('with dpop', () => {
       Authorization: `DPoP ${token}`,
       DPoP: await proofFor(path, token, by),
     })
-    return { ...site, client, thief, proofFor, signIn, fields }
+    return { ...site, client, thief, proofFor, signIn, fields, uses }
   }
 
   it('a token is bound to the key of the proof that came with its sign-in, and each request needs one', async () => {
@@ -341,6 +344,23 @@ describe('with dpop', () => {
     const challenge = (await ask('/me')).headers.get('WWW-Authenticate')
     expect(challenge).toMatch(/^Session realm="api", DPoP realm="api", algs=/)
     expect(challenge).not.toContain('Bearer')
+  })
+
+  it('a stranger with a key of their own has no id kept, and a sign-in has one, which is good once', async () => {
+    const { ask, proofFor, uses } = await bound()
+    const path = '/device/second/code'
+    const finished = async (handle: string, proof: string, typed = '123456') =>
+      (await ask(path, { DPoP: proof }, { handle, code: typed })).status
+    const begun = async () => String((await ask('/device/second', {}, {})).body.handle)
+    const handle = await begun()
+    const statuses = [
+      await finished('rubbish', await proofFor(path)),
+      await finished(handle, await proofFor(path), '0'),
+    ]
+    expect([statuses, uses]).toEqual([[400, 403], []])
+    const proof = await proofFor(path)
+    expect([await finished(handle, proof), uses.length]).toEqual([200, 1])
+    expect(await finished(await begun(), proof)).toBe(401)
   })
 
   it('a sign-out needs a proof, too', async () => {

@@ -95,6 +95,23 @@ describe('C-06 codes of an authenticator app', () => {
     expect(await app.verify('stranger', '123456')).toBe(false)
   })
 
+  it('a secret that is no string switches nothing off, and null is none', async () => {
+    const { app, sealed } = clocked()
+    const of = (found: unknown) =>
+      // Safe: a driver may return anything
+      totp({ issuer: 'x', keys: () => [strongKey], store: memoryStore(), secretOf: () => found as string })
+    for (const wrong of [Buffer.from(sealed), { sealed }, new String(sealed), true, '']) {
+      await expect(of(wrong).has!('anna')).rejects.toThrow(
+        'totp({ secretOf }) must return the sealed secret as a string',
+      )
+      await expect(of(wrong).verify('anna', '000000')).rejects.toThrow(TypeError)
+    }
+    for (const none of [null, undefined]) {
+      expect([await of(none).has!('anna'), await of(none).verify('anna', '000000')]).toEqual([false, false])
+    }
+    expect(await app.has!('anna')).toBe(true)
+  })
+
   it('an outage rejects', async () => {
     const { app, secret } = clocked({ ...memoryStore(), insert: () => Promise.reject(new Error('down')) })
     await expect(app.verify('anna', codeOf(secret))).rejects.toThrow('the store of one-time ids failed')

@@ -85,6 +85,7 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number, where = 'http
     lifetime: maxAge + 2 * clockTolerance * 1000,
   }
   const { nonces } = self
+  const ahead: Proofs = { ...self, spent: undefined }
   const parameters = { algs: algorithms.join(' ') }
   /** Makes the checks, which never throw or reject, and give the thumbprint of the key. `own`: parameters of every challenge. */
   const checking = (own: Parameters) => {
@@ -95,6 +96,8 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number, where = 'http
         thumbprint === undefined ? refusals.unbound : checkProof(self, refusals, request, token, thumbprint),
       /** That a request has a proof for no token yet, as for a token that is to be issued (§5). */
       ofIssuing: (request: Request): Evaluation<string> => checkProof(self, refusals, request, undefined, undefined),
+      /** The same before it is known who asks. Its id is not used, so a stranger fills no store. */
+      ofStranger: (request: Request): Evaluation<string> => checkProof(ahead, refusals, request, undefined, undefined),
     }
   }
   const responseFields = nonces && (() => ({ 'DPoP-Nonce': nonces.current() }))
@@ -106,7 +109,8 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number, where = 'http
 }
 
 interface Proofs {
-  readonly spent: DpopOptions['spent']
+  /** Left out: no id is used. */
+  readonly spent: DpopOptions['spent'] | undefined
   readonly algorithms: ReturnType<typeof algorithmsFor>
   readonly nonces: ReturnType<typeof noncesOf> | undefined
   readonly uriOf: (request: Request) => string | undefined
@@ -151,6 +155,7 @@ const checkProof = (
     if (result !== 'good') return refusals.signature
     const { nonce, jti } = compact.claims
     if (self.nonces?.isGood(nonce) === false) return refusals.nonce
+    if (self.spent === undefined) return E.right(thumbprint)
     const id = `koa-with-auth/dpop ${digest(`${thumbprint} ${String(jti)}`)}`
     return usedFor(request.req, self.spent, id, self.lifetime).then((isFirst) => {
       if (isFirst === undefined) return refusals.replay

@@ -9,7 +9,7 @@ import * as AuthErrors from '../core/AuthError.js'
 import type { Result } from '../core/Result.js'
 import type { OneTimeIds } from '../core/OneTimeIds.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactories, token } from '../core/options.js'
+import { checkOptions, declareFactories, token, typeName } from '../core/options.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { memoryLimiter } from '../guesses/memoryLimiter.js'
 import { clientAddress } from '../guesses/addresses.js'
@@ -154,6 +154,15 @@ export const totp = (options: TotpOptions): Totp => {
     }
     throw new Error('totp: no key of app.keys opens the secret of this user; keep old keys in the list')
   }
+  // A secret in another form, such as the bytes of a driver, would switch the second factor off
+  const sealedOf = async (user: string): Promise<string | undefined> => {
+    // databases answer null for a row that is not there
+    const sealed: unknown = (await secretOf(user)) ?? undefined
+    if (sealed === undefined || is.isFilled(sealed)) return sealed
+    throw new TypeError(
+      `totp({ secretOf }) must return the sealed secret as a string, or undefined, not ${typeName(sealed)}`,
+    )
+  }
   const confirm = async (user: string, sealed: string, typed: unknown): Promise<boolean> => {
     const secret = open(user, sealed)
     const step = stepOf(secret, typedDigits(typed) ?? '', around)
@@ -173,9 +182,9 @@ export const totp = (options: TotpOptions): Totp => {
       return { secret, uri, sealed: encrypt(root as Buffer, bytes, user).toString('base64url') }
     },
     confirm,
-    has: async (user) => typeof (await secretOf(user)) === 'string',
+    has: async (user) => (await sealedOf(user)) !== undefined,
     verify: async (user, code) => {
-      const sealed = await secretOf(user)
+      const sealed = await sealedOf(user)
       return sealed !== undefined && confirm(user, sealed, code)
     },
   }

@@ -303,12 +303,12 @@ const bounce = async (visit: Visit, kind: Pick<AnyKind, 'name' | 'posted' | 'con
 
 /**
  * Throws `SignInRefused` for a sign-in without the proof that its token needs (DPoP): before a code is used up, because every client
- * begins without a nonce.
+ * begins without a nonce. The sign-in itself uses the id of the proof.
  */
 const checkTokenProof = async ({ ctx, as, session }: Visit): Promise<void> => {
   const { carrier, token } = session
   if (as !== 'bearer' || token || carrier?.proofs === undefined) return
-  const proof = await carrier.proofs.ofIssuing(ctx.request)
+  const proof = await carrier.proofs.ofStranger(ctx.request)
   if (E.isLeft(proof)) throw new SignInRefused(proof.left)
 }
 
