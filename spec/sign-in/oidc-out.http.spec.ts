@@ -261,6 +261,18 @@ describe('a sign-out by the provider', () => {
     expect((await send(site, token)).status).toBe(400)
   })
 
+  it('whose hook names no user by a string is a 500, and comes again', async () => {
+    let found: unknown = 42
+    // Safe: a database may have numbers
+    const { provider, site } = await start({}, undefined, () => found as string | undefined)
+    const browser = newBrowser()
+    await site.signIn(browser)
+    const token = await provider.logoutToken({ sub: 'anna' })
+    expect([(await send(site, token)).status, await site.me(browser)]).toEqual([500, 'provider-anna'])
+    found = undefined
+    expect([(await send(site, token)).status, await site.me(browser)]).toEqual([200, undefined])
+  })
+
   it('of a session that a step-up has just named ends it at once', async () => {
     const { provider, site } = await start({
       list: true,

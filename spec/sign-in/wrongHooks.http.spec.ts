@@ -1,8 +1,11 @@
-/** what a hook throws or returns by mistake is a 500, also where Koa alone would answer nothing, or the process would end. */
+/** what a hook throws or returns by mistake is a 500, also where Koa alone would answer nothing, or the process would end. */
 import { setTimeout as pause } from 'node:timers/promises'
 import Router from '@koa/router'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import { authSettings, httpBasicAuth, httpBearer, rateLimit, throttled, withAuth } from 'koa-with-auth'
-import { passwordSignIn } from 'koa-with-auth/sign-in'
+import { countFailures, passwordSignIn } from 'koa-with-auth/sign-in'
+import { mockRequest } from 'koa-with-auth/testing'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
 import { unhandledRejections } from '../support/runs/unhandled.js'
@@ -65,5 +68,23 @@ describe('A-30', () => {
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([500, 500, 500, 500, 500, 500])
     await pause(1)
     expect(unhandled()).toEqual([])
+  })
+})
+
+describe('A-31 countFailures judges what its check finds as any hook is judged', () => {
+  const guess = (found: unknown) => countFailures()({ request: mockRequest() }, 'anna', () => found)
+
+  it.each<[string, unknown]>([
+    ['None', O.none],
+    ['a Left', E.left('no')],
+    ['false', false],
+    ['nothing', undefined],
+    ['a promise of None', Promise.resolve(O.none)],
+  ])('%s is a wrong guess', async (_what, found) => {
+    await expect(guess(found)).rejects.toMatchObject({ name: 'SignInRefused', failure: { reason: 'wrong' } })
+  })
+
+  it.each<unknown>([true, { name: 'anna' }, O.some(1)])('%j is what it finds', async (found) => {
+    expect(await guess(found)).toBe(found)
   })
 })

@@ -1,7 +1,7 @@
 /** Counts guesses that no kind and no form counts, such as at a password that is asked once more. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from '../core/AuthError.js'
-import { failureOf, type Result } from '../core/Result.js'
+import { failureOf, fromAnswer, type Result } from '../core/Result.js'
 import { clientAddress } from '../guesses/addresses.js'
 import { counting } from '../guesses/Guess.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
@@ -22,7 +22,7 @@ export const usualLimiters = (): Limiters => ({
 
 /**
  * Makes a function that counts a guess at an account, by the account and the client's address. It resolves to what `check` found, and
- * rejects with `SignInRefused` if that is nothing (403 `wrong`), or if there were too many guesses (429). A success is not counted.
+ * rejects with `SignInRefused` if that is nothing, as of any hook (403 `wrong`: also `None` and a Left), or if there were too many guesses (429). A success is not counted.
  * Without a limiter, it counts as `passwordSignIn` does. Throws a TypeError for what is no limiter.
  *
  * @example
@@ -43,7 +43,10 @@ export const countFailures = (limiter: Limiter | Limiters = usualLimiters()) => 
     const { request } = contextOf('countFailures(limiter)(ctx, account, check)', given)
     const found = async (): Promise<Result<NonNullable<A>>> => {
       const answer = await check()
-      return answer ? E.right(answer) : E.left(AuthErrors.unfinished('wrong'))
+      const judged = await fromAnswer(answer)
+      if (E.isLeft(judged)) return judged.left._tag === 'invalid' ? E.left(AuthErrors.unfinished('wrong')) : judged
+      // Safe: it is truthy
+      return E.right(answer as NonNullable<A>)
     }
     const counted = await count(account, clientAddress(request), () => caught(found))
     if (E.isLeft(counted)) throw thrownFor(counted.left)

@@ -12,7 +12,7 @@ import type { Result } from '../../core/Result.js'
 import { isSafe } from '../../core/CrossOrigin.js'
 import * as is from '../../core/checks.js'
 import { stating } from '../../core/data.js'
-import { checkOptions, declareFactories, type Checks } from '../../core/options.js'
+import { checkOptions, declareFactories, typeName, type Checks } from '../../core/options.js'
 import { isGoodLogout, isLogout, readCompact } from '../../jwt/claims.js'
 import { checkSignature, parseJwks } from '../../jwt/signature.js'
 import { requestSessionOf } from '../../sessions/RequestSession.js'
@@ -176,8 +176,7 @@ export const backChannelLogout = (kind: OidcKind, options: BackChannelLogoutOpti
       return respondUnfinished(ctx, AuthErrors.unavailable())
     }
     try {
-      const answer: unknown = await answerOf(() => user(identity))
-      await endSessions(host, signing, identity, is.isFilled(answer) ? answer : undefined)
+      await endSessions(host, signing, identity, await answerOf(async () => userIn(await user(identity))))
       await release(id, ID_LIFETIME)
     } catch (error) {
       // the provider may send the same token again
@@ -189,6 +188,15 @@ export const backChannelLogout = (kind: OidcKind, options: BackChannelLogoutOpti
     ctx.body = ''
   }
   return stating(handler, { part: 'backChannelLogout' })
+}
+
+// With a number, say, nobody would be signed out, and the provider would not say it again
+const userIn = (answer: unknown): string | undefined => {
+  if (!answer) return undefined
+  if (typeof answer === 'string') return answer
+  throw new TypeError(
+    `backChannelLogout(kind, { user }) must return the identifier of the user, a string, or undefined, not ${typeName(answer)}`,
+  )
 }
 
 const endSessions = async (
