@@ -63,18 +63,17 @@ describe("public: ['docs']", () => {
   })
 
   it('is refused if there is no docs page', async () => {
-    const why = 'the router has no docs page: give apiApp the option docs, or mount docs(router, ...)'
-    const messages = await both(() => api(false), ['GET /api/health', 'docs'])
-    expect(messages).toEqual([expect.stringContaining(why), expect.stringContaining(why)])
+    const why = expect.stringContaining(
+      'the router has no docs page: give apiApp the option docs, or mount docs(router, ...)',
+    )
+    expect(await both(() => api(false), ['GET /api/health', 'docs'])).toEqual([why, why])
   })
 
   it('is refused if the docs page is guarded', async () => {
     const messages = await both(() => api({ auth: basic }), ['GET /api/health', 'docs'])
-    expect(messages).toEqual([
-      expect.stringContaining("'docs' is listed in public, but it is guarded"),
-      expect.stringContaining('docs: listed as public, but it is not'),
-    ])
     expect(messages.join()).not.toContain('no docs page')
+    const why = ["'docs' is listed in public, but it is guarded", 'docs: listed as public, but it is not']
+    expect(messages).toEqual(why.map((one) => expect.stringContaining(one) as unknown))
   })
 })
 

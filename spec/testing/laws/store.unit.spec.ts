@@ -45,13 +45,16 @@ const lasting =
     add: (set, member, lifetime) => right.add(set, member, change(lifetime)),
   })
 
+const forever = (ms: number): number => (ms === FOREVER ? 1 : ms)
+const upserting: Wrong = (right) => ({
+  update: async (...args) => (await right.update(...args)) || right.insert(args[0], args[1], args[2]),
+})
+const replacing: Wrong = (right) => ({
+  insert: async (...args) => (await right.update(...args)) || right.insert(...args),
+})
+
 const wrong: Readonly<Record<string, readonly [breaks: string, wrong: Wrong]>> = {
-  'update inserts what is not there, as `set` of most session stores': [
-    'update',
-    (right) => ({
-      update: async (...args) => (await right.update(...args)) || right.insert(args[0], args[1], args[2]),
-    }),
-  ],
+  'update inserts what is not there, as `set` of most session stores': ['update', upserting],
   'end only deletes: a request that is under way brings the session back': [
     'end',
     (right) => {
@@ -74,10 +77,7 @@ const wrong: Readonly<Record<string, readonly [breaks: string, wrong: Wrong]>> =
       },
     }),
   ],
-  'insert replaces': [
-    'insert',
-    (right) => ({ insert: async (...args) => (await right.update(...args)) || right.insert(...args) }),
-  ],
+  'insert replaces': ['insert', replacing],
   'insert looks first, then writes': [
     'one winner',
     (right) => ({
@@ -88,10 +88,7 @@ const wrong: Readonly<Record<string, readonly [breaks: string, wrong: Wrong]>> =
       },
     }),
   ],
-  'update does not look at `was`': [
-    'update',
-    (right) => ({ update: (key, text, lifetime) => right.update(key, text, lifetime) }),
-  ],
+  'update does not look at `was`': ['update', (right) => ({ update: (key, text, ms) => right.update(key, text, ms) })],
   'update looks at `was`, then writes': [
     'one winner',
     (right) => ({
@@ -120,14 +117,14 @@ const wrong: Readonly<Record<string, readonly [breaks: string, wrong: Wrong]>> =
   'nothing expires': ['lifetimes', lasting(() => FOREVER)],
   'lifetimes are taken for seconds': ['lifetimes', lasting((ms) => ms * 1000)],
   'lifetimes are kept in seconds, and taken for milliseconds': ['lifetimes', lasting((ms) => Math.max(1, ms / 1000))],
-  'Infinity is no time at all': ['lifetimes', lasting((ms) => (ms === FOREVER ? 1 : ms))],
+  'Infinity is no time at all': ['lifetimes', lasting(forever)],
   'Infinity is no time at all where a text is updated': [
     'lifetimes',
-    (right) => ({ update: (key, text, ms, was) => right.update(key, text, ms === FOREVER ? 1 : ms, was) }),
+    (right) => ({ update: (key, text, ms, was) => right.update(key, text, forever(ms), was) }),
   ],
   'Infinity is no time at all where a key is ended': [
     'lifetimes',
-    (right) => ({ end: (key, ms) => right.end(key, ms === FOREVER ? 1 : ms) }),
+    (right) => ({ end: (key, ms) => right.end(key, forever(ms)) }),
   ],
   'update keeps the lifetime of before': [
     'lifetimes',
