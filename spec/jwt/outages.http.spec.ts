@@ -36,6 +36,16 @@ const behind = async (keys: KeyOptions = {}, verified: false | undefined = undef
   return { provider, jwt, ...site, token, fetches: () => provider.asked('/jwks') }
 }
 
+/** The same whose keys are known, with a token that was good and a clock that is stopped. */
+const known = async (...given: Parameters<typeof behind>) => {
+  const clock = stoppedClock()
+  const made = await behind(...given)
+  const sent = await made.token()
+  const status = async (): Promise<number> => (await made.get(sent)).status
+  expect(await status()).toBe(200)
+  return { ...made, clock, sent, status }
+}
+
 const unavailable = { type: 'about:blank', title: 'Service Unavailable', status: 503, detail: 'Service Unavailable' }
 
 const expectOutage = (answer: Awaited<ReturnType<TokenSite['get']>>): void => {
@@ -132,14 +142,11 @@ describe('a provider fails whose keys were never loaded', () => {
 
 describe('a provider fails whose keys are known', () => {
   it.each(failing)('$what: the known keys are used for staleIfError, then 503', async ({ fail }) => {
-    const clock = stoppedClock()
-    const { provider, get, token } = await behind({}, false)
-    const sent = await token()
-    expect((await get(sent)).status).toBe(200)
+    const { clock, provider, get, sent, status } = await known({}, false)
     await fail(provider)
     for (const ms of [MAX_AGE, HOUR / 2, HOUR / 2 - 1]) {
       clock.move(ms)
-      expect((await get(sent)).status).toBe(200)
+      expect(await status()).toBe(200)
     }
     clock.move(1)
     expectOutage(await get(sent))
@@ -167,45 +174,36 @@ describe('a provider fails whose keys are known', () => {
   })
 
   it('after a machine slept, keys that are too old are not used: performance.now() stopped, the system clock did not', async () => {
-    const clock = stoppedClock()
-    const { provider, get, token } = await behind({ staleIfError: 1000, maxAge: 20_000 })
-    const sent = await token()
-    expect((await get(sent)).status).toBe(200)
+    const { clock, provider, get, sent, status } = await known({ staleIfError: 1000, maxAge: 20_000 })
     provider.mood = 'error'
     clock.set(20_999)
-    expect((await get(sent)).status).toBe(200)
+    expect(await status()).toBe(200)
     clock.set(1)
     expectOutage(await get(sent))
   })
 
   it('keys that are too old are a 503 for tokens that were verified before, too', async () => {
-    const clock = stoppedClock()
-    const { provider, get, token } = await behind({ staleIfError: 1000, maxAge: 20_000 })
-    const sent = await token()
-    expect((await get(sent)).status).toBe(200)
+    const { clock, provider, get, sent, status } = await known({ staleIfError: 1000, maxAge: 20_000 })
     provider.mood = 'error'
     clock.move(20_999)
-    expect((await get(sent)).status).toBe(200)
+    expect(await status()).toBe(200)
     clock.move(1)
     expectOutage(await get(sent))
     // The provider is asked again, and the token is valid again
     provider.mood = 'well'
     clock.move(RETRY)
-    expect((await get(sent)).status).toBe(200)
+    expect(await status()).toBe(200)
   })
 
   it('in an outage only the first request waits for the provider', async () => {
-    const clock = stoppedClock()
-    const { provider, get, token, fetches } = await behind({ timeout: 60_000 }, false)
-    const sent = await token()
-    await get(sent)
+    const { clock, provider, fetches, status } = await known({ timeout: 60_000 }, false)
     provider.mood = 'error'
     clock.move(MAX_AGE)
-    expect((await get(sent)).status).toBe(200)
+    expect(await status()).toBe(200)
     // If it waited for the provider, the test would time out
     provider.mood = 'hanging'
     clock.move(RETRY)
-    for (let time = 0; time < 2; time++) expect((await get(sent)).status).toBe(200)
+    for (let time = 0; time < 2; time++) expect(await status()).toBe(200)
     await expect.poll(fetches).toBe(3)
   })
 
@@ -310,38 +308,29 @@ describe('a provider changes its keys', () => {
   })
 
   it('a key that is replaced under its kid is refused after maxAge', async () => {
-    const clock = stoppedClock()
-    const { provider, get, token } = await behind({ maxAge: 20_000 })
-    const sent = await token()
-    expect((await get(sent)).status).toBe(200)
+    const { clock, provider, get, token, status } = await known({ maxAge: 20_000 })
     provider.keys.splice(0, 1, await signingKey('ES256', 'k1'))
     clock.move(20_000)
-    expect((await get(sent)).status).toBe(401)
+    expect(await status()).toBe(401)
     expect((await get(await token())).status).toBe(200)
   })
 
   it('keys are fetched ahead, late in their lifetime, while the old ones are used', async () => {
-    const clock = stoppedClock()
-    const { provider, get, token, fetches } = await behind({ refreshAhead: true, timeout: 60_000 }, false)
-    const sent = await token()
-    await get(sent)
+    const { clock, provider, get, fetches, sent, status } = await known({ refreshAhead: true, timeout: 60_000 }, false)
     clock.move(MAX_AGE * 0.79)
     await get(sent)
     expect(fetches()).toBe(1)
     provider.mood = 'hanging'
     clock.move(MAX_AGE * 0.01)
     // If it waited for the provider, the test would time out
-    for (let time = 0; time < 2; time++) expect((await get(sent)).status).toBe(200)
+    for (let time = 0; time < 2; time++) expect(await status()).toBe(200)
     await expect.poll(fetches).toBe(2)
   })
 
   it('if the same keys are fetched again, no token is verified again', async () => {
-    const clock = stoppedClock()
-    const { get, token, fetches } = await behind({ maxAge: 20_000 })
-    const sent = await token()
-    await get(sent)
+    const { clock, fetches, status } = await known({ maxAge: 20_000 })
     clock.move(20_000)
-    expect((await get(sent)).status).toBe(200)
+    expect(await status()).toBe(200)
     expect(fetches()).toBe(2)
   })
 })

@@ -16,8 +16,6 @@ type Row = [what: string, options: object, message: RegExp, env?: string]
 const mistakes: Row[] = [
   ['no loadUser', { loadUser: undefined }, /loadUser \}\) must be a function/],
   ['a loadUser with two parameters', { loadUser: (_a: 1, _b: 2) => _a }, /loadUser \}\) takes 2/],
-  ['a class as loadUser', { loadUser: class User {} }, /loadUser \}\) is the class User/],
-  ['a generator as loadUser', { loadUser: function* () {} }, /loadUser \}\) is a generator/],
   ['null for dpop, which would bind no token', { bearer: { dpop: null } }, /bearer: \{ dpop \} \}\) must be an object/],
   ['an identify that is not a function', { identify: 'id' }, /identify \}\) must be/],
   ['an identify with two parameters', { identify: (_a: 1, _b: 2) => 'a' }, /identify \}\) takes 2/],

@@ -128,7 +128,7 @@ export interface Provider {
   readonly isDiscovered: boolean
 }
 
-/** What all issuers of one authenticator share: the caller for messages, how long keys are kept, and where outages are reported. */
+/** The terms that all issuers of one authenticator share: the caller for messages, how long keys are kept, and where outages are reported. */
 interface SharedTerms {
   readonly caller: string
   readonly policy: KeyPolicy
@@ -143,7 +143,7 @@ interface SharedTerms {
  */
 export type FindIssuer = (iss: string, request: Request) => Issuer | undefined | Promise<Issuer | undefined>
 
-/** Names the issuer of a token as `FindIssuer` does, and depends on `iss` alone, so what it returns is kept. */
+/** Names the issuer of a token as `FindIssuer` does, and depends on `iss` alone, so its results are kept. */
 export interface FindIssuerAlone {
   readonly ofIssuerAlone: (iss: string) => Issuer | undefined | Promise<Issuer | undefined>
 }

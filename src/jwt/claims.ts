@@ -17,12 +17,12 @@ export interface AuthenticationClaims {
   readonly auth_time?: unknown
 }
 
-/** What tokens and answers of introspection may say. */
+/** The claims of tokens and of answers of introspection. */
 export interface TokenClaims extends AuthenticationClaims {
   readonly aud: string | ReadonlyArray<string>
   readonly sub?: string
   readonly client_id?: string
-  /** Who acts for `sub` now. `act` of an actor is who did before, and grants nothing. Scopes are those of the token, never of an actor. */
+  /** The actor for `sub` now. `act` of an actor is the actor before, and grants nothing. Scopes are those of the token, never of an actor. */
   readonly act?: Actor
   readonly [claim: string]: unknown
 }
@@ -103,7 +103,7 @@ const isFor = (aud: unknown, audiences: ReadonlyArray<string> | false): boolean 
 
 // --- access tokens
 
-/** What an access token is compared to. */
+/** The values that an access token is compared to. */
 interface Claimed {
   readonly claims: Json
   /** `false`: `aud` is not looked at. */
@@ -209,7 +209,7 @@ const asymmetric = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/
 export const isLogout = ({ typ, alg }: Json): boolean =>
   mediaType(typ) === 'logout+jwt' && typeof alg === 'string' && asymmetric.test(alg)
 
-/** Whether a logout token says what it must (§2.4, §2.6). */
+/** Whether a logout token has the claims that it must have (§2.4, §2.6). */
 export const isGoodLogout = (
   claims: Json,
   { issuer, clientId }: { readonly issuer: string; readonly clientId: string },
@@ -266,7 +266,7 @@ export interface ParsedToken {
   /** The claims for a hook, which may be used like any object. */
   readonly given: object
   readonly payload: string
-  /** What is signed: header and payload, as they were sent. */
+  /** The signed part: header and payload, as they were sent. */
   readonly signed: string
   readonly signature: Buffer
 }

@@ -17,7 +17,7 @@ export class Outage extends Error {
 }
 
 /**
- * What a promise resolves to. Rejects with an `Outage` when the signal aborts, whatever the other side or a resolver of names does: not
+ * The result of a promise. Rejects with an `Outage` when the signal aborts, whatever the other side or a resolver of names does: not
  * everything that hangs listens to a signal.
  */
 export const beforeAbort = async <A>(signal: AbortSignal, promise: Promise<A>): Promise<A> => {
@@ -78,7 +78,7 @@ export const responseText = async ({ body }: Response): Promise<string> =>
   // Safe: a body's chunks are bytes. A byte order mark is no part of the text, as for `response.text()`
   new TextDecoder().decode(await bytesOf((body ?? []) as AsyncIterable<Uint8Array>))
 
-/** What went wrong with a request. undici hides the reason in `cause`; of that only a code such as ECONNREFUSED is reported. */
+/** The problem of a request. undici hides the reason in `cause`; of that only a code such as ECONNREFUSED is reported. */
 export const problemOf = (error: unknown): string => {
   if (!(error instanceof Error)) return 'cannot be asked'
   if (error.name === 'TimeoutError' || error.name === 'AbortError') return 'did not answer in time'

@@ -212,7 +212,7 @@ declareFactory('httpJwt', httpJwt)
 
 // --- tokens that are bound to their client
 
-/** What the option `bound` means for tokens, which can be bound to a key (RFC 9449), to a TLS certificate (RFC 8705), or to both. */
+/** The meaning of the option `bound` for tokens, which can be bound to a key (RFC 9449), to a TLS certificate (RFC 8705), or to both. */
 interface TokenBinding {
   readonly confirmations: ReadonlyArray<string>
   readonly isRequired: boolean

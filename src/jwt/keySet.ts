@@ -123,7 +123,7 @@ interface DocumentOptions<J, A> {
  * is forgotten, so the next request fetches again. The same document is the same value.
  */
 export class FetchedDocument<J, A> {
-  /** What was fetched last, however old it is. */
+  /** The document that was fetched last, however old it is. */
   latest:
     | {
         readonly value: A

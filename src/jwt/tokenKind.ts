@@ -58,7 +58,7 @@ class AcceptedToken implements EndSource {
   }
 }
 
-/** The token among what was accepted, the last one. */
+/** The last token among the credentials that were accepted. */
 export const lastToken = (accepted: ReadonlyArray<EndSource> = []): AcceptedToken | undefined =>
   // Safe: another copy of this package makes the same
   accepted.findLast((source) => 'token' in source) as AcceptedToken | undefined
@@ -153,7 +153,7 @@ export const auditNote = (what: string, values: string | ReadonlyArray<string> |
 /** Checks that a good token was sent by the client that it is bound to. It never throws, and its promise never rejects. */
 type Confirm = (request: Request, token: string, claims: object) => Evaluation<unknown>
 
-/** How tokens are sent, and what OpenAPI and the audit say about them. */
+/** How tokens are sent, and how OpenAPI and the audit describe them. */
 export interface TokenScheme {
   readonly scheme: HttpScheme
   /** The scheme of the Authorization field. Default `Bearer`. */
@@ -163,7 +163,7 @@ export interface TokenScheme {
   readonly notes: ReadonlyArray<string>
   readonly fact?: Fact | undefined
   readonly parameters?: Readonly<Record<string, string>> | undefined
-  /** Makes the check of a binding. `own`: what every challenge has. Left out: a token that is bound is refused before. */
+  /** Makes the check of a binding. `own`: the parameters of every challenge. Left out: a token that is bound is refused before. */
   readonly confirming?: ((own: Readonly<Record<string, string>>) => Confirm) | undefined
   readonly reads?: ReadonlyArray<string> | undefined
   readonly responseFields?: Leaf['responseFields'] | undefined

@@ -6,7 +6,7 @@ import { jsonFields, ownFields } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
 import { StoreUnavailable } from '../stores/within.js'
 
-/** What is stored about a key. Nothing in it can be used as a key. Times are whole milliseconds since 1970. */
+/** The stored facts about a key. Nothing in it can be used as a key. Times are whole milliseconds since 1970. */
 export interface KeyRecord {
   readonly id: string
   readonly owner: string
@@ -63,7 +63,7 @@ const isKeyRecord = (u: { readonly [K in keyof KeyRecord]?: unknown }): u is Key
   Array.isArray(u.secrets) &&
   u.secrets.every(isSecret)
 
-// --- what an application sees
+// --- the view of an application
 
 /** The owner and the rights of a key. It is the principal of a request, and can be shown to the owner. It does not contain the secret. */
 export interface ApiKey<O = string> {

@@ -46,14 +46,14 @@ const adoptedKeyChecks: Checks<AdoptedKey<unknown>> = {
   last4: is.maybe(lastFour),
 }
 
-/** What a record has of a new key. Rejects with a TypeError for what cannot be kept. */
+/** The part of a record that a new key decides. Rejects with a TypeError for a value that cannot be kept. */
 export const newRecord = async (owners: Owners, given: NewKey<unknown>) => {
   const made = await describedKey(owners, 'keys.issue', checkOptions('keys.issue', given, newKeyChecks))
   if (made.expiresAt === undefined || made.expiresAt > made.createdAt) return made
   throw new TypeError('keys.issue({ expiresAt }) must not be in the past')
 }
 
-/** What a record has of an adopted key. Rejects with a TypeError for what cannot be kept. */
+/** The part of a record that an adopted key decides. Rejects with a TypeError for a value that cannot be kept. */
 export const adoptedRecord = async (owners: Owners, given: AdoptedKey<unknown>) => {
   const checked = checkOptions('keys.adopt(digest, options)', given, adoptedKeyChecks)
   return describedKey(owners, 'keys.adopt(digest, ...)', checked)

@@ -13,9 +13,9 @@ import type { Check } from '../core/options.js'
 
 /** How owners become strings, and strings owners. */
 export interface Owners {
-  /** Rejects with a TypeError for what the schema refuses, and for what cannot be kept. */
+  /** Rejects with a TypeError for an owner that the schema refuses, or that cannot be kept. */
   readonly encode: (where: string, owner: unknown) => Promise<string>
-  /** Async if the schema is. Throws for what it refuses. */
+  /** Async if the schema is. Throws for an owner that it refuses. */
   readonly decode: (text: string) => unknown
 }
 

@@ -1,5 +1,5 @@
 /**
- * `apiKeys` issues and verifies API keys. A key is shown once, when it is issued. Only a digest is kept, so somebody who reads the
+ * `apiKeys` issues and verifies API keys. A key is shown once, when it is issued. Only a digest is kept, so an attacker who reads the
  * database cannot use a key. `authenticate` is the hook of any kind that reads one value.
  *
  * | sent                                                       | failure       |

@@ -125,7 +125,7 @@ const foundIn = (sought: Sought, texts: ReadonlyArray<string | undefined>): Foun
   return undefined
 }
 
-/** What a rotation makes of a record. */
+/** The changes of a rotation. */
 interface Rotation {
   readonly digest: string
   readonly prefix: string

@@ -56,7 +56,7 @@ export const bearerOf = (application: string, given: boolean | BearerOptions | u
     /** The proofs that its requests need; `undefined` without `dpop`. */
     proofs: made?.checking({}),
     application,
-    /** What each token begins with. */
+    /** The beginning of each token. */
     start: `${prefix}_`,
     /** Whom sessions are of, by their keys: a token says nothing of a user. */
     hints: memory<Hint>({ size: HINTS, maxAge: Infinity, dropsFirst: 'oldest' }),
@@ -86,7 +86,7 @@ const isOwnToken = (self: Bearer, text: string): boolean => {
 
 const authorizationField = fromHeader('Authorization')
 
-/** What a 401 says of the tokens; `isSent`: one was sent, which was refused (RFC 6750 §3.1). */
+/** The challenge for tokens; `isSent`: one was sent, which was refused (RFC 6750 §3.1). */
 export const bearerChallengeOf = ({ scheme, parameters }: Bearer, isSent: boolean): Challenge =>
   make(scheme, { ...parameters, ...(isSent && { error: 'invalid_token' }) })
 

@@ -3,7 +3,7 @@ import type { Request } from 'koa'
 import { unawaited } from '../core/data.js'
 import { checkHook, type Check } from '../core/options.js'
 
-/** The public origin of an application; those of several hosts; or what chooses one for a request. */
+/** The public origin of an application; those of several hosts; or a function that chooses one for a request. */
 export type Origin = string | ReadonlyArray<string> | ((request: Request) => string | undefined)
 
 // A wildcard is no host of the application
@@ -18,7 +18,7 @@ export const originLike: Check = (where, value) => {
   )
 }
 
-/** The origin for a request; `undefined` for a host that the application does not know. Throws a TypeError for what is no origin. */
+/** The origin for a request; `undefined` for a host that the application does not know. Throws a TypeError for any other value. */
 export const originFor = (origin: Origin, request: Request): string | undefined => {
   if (typeof origin === 'string') return origin
   const hostOf = (one: string): boolean => new URL(one).host === request.host.toLowerCase()

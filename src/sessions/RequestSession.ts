@@ -1,5 +1,5 @@
 /**
- * The session of one request: who is signed in by it. Its `stored` is what the store knows of it.
+ * The session of one request: who is signed in by it. Its `stored` is its state in the store.
  *
  * It is on the context under a symbol, where the session authenticators read it.
  */
@@ -45,20 +45,20 @@ type Came = { readonly id: string; readonly signIn: SignedIn }
 /** With the names of the user in records, if the application gives them. */
 type NextSignIn = SignIn & { readonly names: Names }
 
-/** What a sign-in by a session is bound to. */
+/** The binding of a sign-in by a session. */
 const bindingOf = ({ host: { keys, name } }: SessionOwner, sessionId: string) => ({ keys: keys(), name, sessionId })
 
 export class RequestSession implements SessionSource {
   readonly stored = new StoredSession()
   /** koa-session's session, also after `ctx.session` was set to `null`. */
   koaSession: KoaSession | undefined
-  /** Whether `ctx.session` was read. What was not read has not changed. */
+  /** Whether `ctx.session` was read. A session that was not read has not changed. */
   isRead = false
   /** Whether no head is completed with its cookie any more. */
   isSettled = false
   /** Whether the browser got the cookie with a head that a handler sent. */
   isGivenAtHead = false
-  /** Who is signed in by data that were read or made. */
+  /** The user who is signed in by data that were read or made. */
   signedIn: SignedIn | undefined
   /** Other details that the sign-in gets under its next id. */
   nextDetails: Details | undefined
@@ -314,7 +314,7 @@ export class RequestSession implements SessionSource {
     return undefined
   }
 
-  /** Who was signed in when the cookie was given out, or when this process saw the token before. */
+  /** The user who was signed in when the cookie was given out, or when this process saw the token before. */
   hint(key: string): Hint | undefined {
     if (this.token !== undefined) return this.#owner?.bearer?.hints.get(key)
     return this.#cookie && this.#owner?.cookie.hintOf(this.#cookie)

@@ -1,5 +1,5 @@
 /**
- * The cookie of the sessions: its name and its domain, how the id is sealed in it, and what must not change how long it lasts.
+ * The cookie of the sessions: its name and its domain, how the id is sealed in it, and assignments that must not change how long it lasts.
  *
  * Koa's cookie library writes it. That library forgets the domain when it deletes a signature that is wrong. So the domain is added when
  * the head is written (`commit.ts`).
@@ -68,7 +68,7 @@ export interface CookieRead {
   readonly sent: O.Option<Sent>
   /** The id of a session, which this application gave out; `''` without one. */
   readonly id: string
-  /** Who was signed in when it was given out, encrypted; `''` if it does not say. */
+  /** The user who was signed in when it was given out, encrypted; `''` if it does not say. */
   readonly hidden: string
   readonly sealing: Sealing | undefined
   /** Whether it is to be given out anew, because an older key sealed it. */
@@ -246,7 +246,7 @@ const warnOfOtherSites = (app: Koa, origin: Origin | undefined, sameSite: string
 
 /**
  * From now on, assigning `ctx.session.maxAge` throws in this request. koa-session would send a cookie of another age, but
- * the session would end as `sessions` and `logIn` say. `age` is what a sign-in decided, in milliseconds.
+ * the session would end as `sessions` and `logIn` say. `age` is the decision of a sign-in, in milliseconds.
  */
 export const lockAge = (ctx: Context, age?: number): void => {
   // Safe: koa-session makes them for each request

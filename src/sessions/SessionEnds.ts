@@ -1,5 +1,5 @@
 /**
- * The ends of sign-ins, for what is still running.
+ * The ends of sign-ins, for sockets and streams that are still open.
  *
  * Here an end is known by the session's id. Another process only gets to know that something of a user has changed, and asks the store about
  * each of the user's ends. When an id is rotated, a forwarding entry remains for the old one, so a rotation never looks like a sign-out.
@@ -163,7 +163,7 @@ export const forward = async (self: SessionEnds, id: string, nextId: string, sig
   return true
 }
 
-/** Ends what a session became whose id was rotated a moment ago. Rejects in an outage. */
+/** Ends the next session of one whose id was rotated a moment ago. Rejects in an outage. */
 export const endForwarded = async (self: SessionEnds, id: string): Promise<void> => {
   for (let key = sessionKey(id); ;) {
     const found = forwardIn(await textAt(self, forwardKey(key)))
@@ -177,20 +177,20 @@ export const endForwarded = async (self: SessionEnds, id: string): Promise<void>
   }
 }
 
-/** Ends what a session has open that was ended. */
+/** Ends the sockets and streams of a session that was ended. */
 export const sessionOver = (self: SessionEnds, id: string, user: string): void => {
   const key = sessionKey(id)
   self.over.set(key, fromNow(true))
   endThose(self, user, (end) => end.key === key)
 }
 
-/** Ends what all sessions of a user have open that do not have this stamp. */
+/** Ends the sockets and streams of all sessions of a user that do not have this stamp. */
 export const everywhereOver = (self: SessionEnds, user: string, stamp: string): void => {
   self.stamped.set(user, fromNow({ stamp, at: Date.now() }))
   endThose(self, user, ({ signIn }) => signIn.stamp !== stamp)
 }
 
-/** Ends what a session has open that was ended by its entry in the list. */
+/** Ends the sockets and streams of a session that was ended by its entry in the list. */
 export const listedOver = (self: SessionEnds, user: string, listed: string): void => {
   self.over.set(entryKey(self.name, user, listed), fromNow(true))
   endThose(self, user, ({ signIn }) => detailsOf(signIn).listed === listed)

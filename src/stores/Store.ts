@@ -47,7 +47,7 @@ export const storeLike = is.withMethods(
 // Longer than any application runs, and a whole number of milliseconds beside any time of a clock
 const MAX_LIFETIME_MS = 2 ** 52
 
-/** A lifetime as a whole number, which databases can add to their time. Throws a RangeError for what is none. */
+/** A lifetime as a whole number, which databases can add to their time. Throws a RangeError for any other value. */
 export const wholeLifetime = (lifetime: number): number => {
   if (typeof lifetime === 'number' && lifetime >= 1) return Math.min(Math.ceil(lifetime), MAX_LIFETIME_MS)
   throw new RangeError('a lifetime is milliseconds, at least 1, or Infinity')
@@ -73,8 +73,8 @@ const checkMembers = (members: ReadonlyArray<string>): ReadonlyArray<string> =>
     : throwWrong('members', 'resolve to an array of strings')
 
 /**
- * A store that rejects with `StoreUnavailable` when it fails, when it returns what no store may return, and after `timeout` milliseconds.
- * What a store in memory returns without a promise is returned without one.
+ * A store that rejects with `StoreUnavailable` when it fails, when it returns a value that no store may return, and after `timeout` milliseconds.
+ * A value that a store in memory returns without a promise is returned without one.
  */
 export const timedStore = (content: StoreContent, store: Store, timeout: number): Store => {
   const timed = within(content, timeout)

@@ -1,4 +1,4 @@
-/** Failures of databases: what an error says in codes. An error of a builder of queries has that of its driver in it. */
+/** Failures of databases: the codes in an error. An error of a builder of queries has that of its driver in it. */
 
 import { unlessThrown } from '../core/data.js'
 
@@ -43,7 +43,7 @@ export const isLost = (error: unknown): boolean =>
 // As Redis begins its errors: `OOM command not allowed ...`
 const firstWord = /^[A-Z][A-Z\d_]+\b/
 
-/** What failed, as one word without a value: a code, the first word of Redis, or the name of the error. Never throws. */
+/** The failure as one word without a value: a code, the first word of Redis, or the name of the error. Never throws. */
 export const failureWord = (error: unknown): string => unlessThrown(() => wordIn(error)) ?? 'Error'
 
 const wordIn = (error: unknown): string | undefined => {

@@ -14,7 +14,7 @@ interface KeptText {
 interface StoreMemory {
   readonly texts: Map<string, KeptText>
   readonly sets: Map<string, Map<string, number>>
-  /** What had expired by then is forgotten. */
+  /** Texts and members that had expired by then are forgotten. */
   readonly overBy: () => number
   writes: number
 }
@@ -58,7 +58,7 @@ const addMember = (self: StoreMemory, set: string, member: string, until: number
 }
 
 /**
- * A store that keeps everything in memory, and drops what has expired. It is for development and tests: everything is lost when the
+ * A store that keeps everything in memory, and drops expired texts and members. It is for development and tests: everything is lost when the
  * process ends, and no other process knows it.
  *
  * @example

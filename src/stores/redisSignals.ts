@@ -34,7 +34,7 @@ interface Subscriber {
   readonly disconnect?: (isReconnecting: boolean) => void
 }
 
-/** What is used of a `Cluster` of ioredis. It says nothing when the connection that it listens with is lost. */
+/** The part of a `Cluster` of ioredis that is used. It says nothing when the connection that it listens with is lost. */
 interface Cluster extends Subscriber {
   readonly nodes: () => ReadonlyArray<{ readonly duplicate: (options: object) => Connection }>
 }

@@ -1,6 +1,6 @@
 /**
- * Lets other processes know that a credential may have ended. A message is a hint: who gets it asks the store. So a message that is forged,
- * late or repeated ends nothing that is good, and one that is lost delays an end until its own time.
+ * Lets other processes know that a credential may have ended. A message is a hint: a process that gets it asks the store. So a message
+ * that is forged, late or repeated ends nothing that is good, and one that is lost delays an end until its own time.
  */
 import { randomUUID } from 'node:crypto'
 import { ends } from '../ends/ends.js'
@@ -28,7 +28,7 @@ export const signalsLike = is.withMethods(
   'see Signals, or take redisSignals or postgresSignals of koa-with-auth/stores',
 )
 
-/** What `redisSignals` says when messages may have been missed. */
+/** The message of `redisSignals` when others may have been missed. */
 export const MISSED = JSON.stringify({ v: 1, about: 'all' })
 
 const SIGNAL_TIMEOUT = 2000
@@ -41,13 +41,13 @@ const HEARD_WITHIN = 5000
 
 const MAX_MESSAGE = 256
 
-/** Lets the other processes know what may have ended, by a digest. Never throws, and nothing waits for it. */
+/** Lets the other processes know which credential may have ended, by a digest. Never throws, and nothing waits for it. */
 export type Tell = (name: string) => void
 
 // Two applications of a process may share their signals
 const hubs = new WeakMap<Signals, Hub>()
 
-/** Listens to the signals, and returns what reaches the others. */
+/** Listens to the signals, and returns the function that reaches the others. */
 export const connected = (signals: Signals | undefined): Tell => {
   if (signals === undefined) return () => {}
   const hub = hubs.get(signals) ?? new Hub(signals)
@@ -90,7 +90,7 @@ class Hub {
       this.#isSubscribing = false
       next()
     }
-    // What is said until the next success is missed
+    // Messages until the next success are missed
     const again = () => this.#subscribe(() => ends().askAboutAll())
     this.#subscribing(async () => this.#signals.subscribe(this.#listener)).then(free(onSuccess), () =>
       setTimeout(free(again), SUBSCRIBE_AFTER).unref(),
@@ -112,7 +112,7 @@ class Hub {
     }
   }
 
-  // what was said before a change may have been missed
+  // messages before a change may have been missed
   #setDeaf(isDeaf: boolean): void {
     if (this.#isDeaf !== isDeaf) ends().askAboutAll()
     this.#isDeaf = isDeaf

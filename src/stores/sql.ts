@@ -1,5 +1,5 @@
 /**
- * What the engines in SQL share: the statements, and how expired rows go. An engine runs statements; it does not know what they do.
+ * The common part of the engines in SQL: the statements, and how expired rows go. An engine runs statements, and does not know their meaning.
  *
  * There are two tables. `auth_texts` has a row for each key, whose text is null after it was ended. `auth_members` has a row for each
  * member of a set. Both have `until`, in milliseconds since 1970. Each statement finds its rows by a key or an index, so it takes as long
@@ -23,7 +23,7 @@ interface Dialect {
   readonly text?: string
   readonly lifetime?: string
   readonly column?: (name: string) => string
-  /** What `insert`, `end` and `add` do with a row that is there. */
+  /** The clauses of `insert`, `end` and `add` for a row that is there. */
   readonly conflicts: Readonly<Record<'insert' | 'end' | 'add', string>>
   /** Deletes a few expired rows of a table with this primary key, without waiting for locks of others. */
   readonly pruning: (table: string, key: string) => string
@@ -94,7 +94,7 @@ interface SqlEngine {
   readonly prune: () => Promise<void> | undefined
 }
 
-// What the index of a table can hold in each database, in bytes
+// The longest values that the index of a table can hold in each database, in bytes
 const LONGEST_KEY = 500
 const LONGEST_MEMBER = 2000
 

@@ -25,7 +25,7 @@ interface SqlServer extends Pick<Parameters<typeof sqlStore>[0], 'statements' | 
   readonly pruned?: (answer: unknown) => number
   /** Makes the tables. `undefined`: a migration does. */
   readonly make: (() => Promise<void>) | undefined
-  /** What prints the statements that make them. */
+  /** The command that prints the statements that make them. */
   readonly command: string
 }
 
@@ -54,7 +54,7 @@ export const creating = async (query: Query, statements: ReadonlyArray<string>):
 
 const MOST_TRIES = 20
 
-// Asks again what the database has undone as a whole, a read whose connection was lost, and what had no tables
+// Asks again a statement that the database has undone as a whole, a read whose connection was lost, and a statement that had no tables
 const ask = async (
   self: SqlServer,
   sql: string,

@@ -130,7 +130,7 @@ const REOPEN_IF_LOCKED_AFTER = 20
 const TRY_FOR = 1500
 const WAIT_FOR = 100
 
-// SQLite goes on in a file that was removed or replaced, and what it acknowledges there is lost
+// SQLite goes on in a file that was removed or replaced, and writes that it acknowledges there are lost
 const LOOK_EVERY = 100
 
 const isInMemory = (url: string): boolean => url.includes(':memory:')

@@ -21,7 +21,7 @@ const storeNames: Readonly<Record<StoreContent, string>> = {
 /** Asks a store. Rejects with `StoreUnavailable` if it fails, or after `timeout` milliseconds. */
 interface Timed {
   <A>(ask: () => Promise<A>): Promise<A>
-  /** The same for a question about something. What the store returns without a promise is returned without one. */
+  /** The same for a question about something. A value that the store returns without a promise is returned without one. */
   <A, B>(ask: (about: B) => A | Promise<A>, about: B): A | Promise<A>
 }
 
