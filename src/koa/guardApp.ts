@@ -6,7 +6,7 @@ import type Koa from 'koa'
 import type { AuthenticatorLike } from '../core/Authenticator.js'
 import { upgradeMark } from '../core/data.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactory, type Checks } from '../core/options.js'
+import { checkOptions, declareFactory } from '../core/options.js'
 import { effective } from '../core/Requirement.js'
 import type { Auth } from './AuthRouter.js'
 import { composed, type Condition, type Members, type PrincipalAsked } from './conditions.js'
@@ -22,11 +22,10 @@ export interface GuardAppOptions {
   readonly middleware?: ReadonlyArray<Function> | undefined
 }
 
-const guardAppChecks: Checks<GuardAppOptions> = {
-  middleware: is.maybe(
-    is.listOf((f) => typeof f === 'function', 'must be an array of the functions that were passed to app.use'),
-  ),
-}
+const functions = is.listOf(
+  (f) => typeof f === 'function',
+  'must be an array of the functions that were passed to app.use',
+)
 
 // The result of `routes()` has no name of use
 const functionLabel = (f: Function): string => ('router' in f ? 'a router' : f.name || 'a function without a name')
@@ -106,7 +105,9 @@ export function guardApp<const M extends AuthenticatorLike | Members>(
 export function guardApp(given: unknown, ...rest: ReadonlyArray<unknown>): (app: Koa) => unknown {
   const { auth, options = {} } = composed('guardApp', given, rest)
   // Safe: anything but an object of these options is refused
-  const { middleware = [] } = checkOptions('guardApp(a, options)', options as GuardAppOptions, guardAppChecks)
+  const { middleware = [] } = checkOptions('guardApp(a, options)', options as GuardAppOptions, {
+    middleware: is.maybe(functions),
+  })
   const requirement = requirementOf('guardApp', auth)
   const authenticator = requirement._tag === 'Require' ? effective(requirement) : undefined
   if (authenticator === undefined) {

@@ -9,7 +9,7 @@ import type Koa from 'koa'
 import type { Context, Next } from 'koa'
 import type { AuthenticatorLike } from '../core/Authenticator.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactory, type Checks } from '../core/options.js'
+import { checkOptions, declareFactory } from '../core/options.js'
 import type { AuthResponse } from '../core/Settings.js'
 import type { Members, ObjectsAsked, PrincipalAsked } from '../koa/conditions.js'
 import { deciding } from '../koa/guard.js'
@@ -79,11 +79,6 @@ export type RequestGuard<P, O = unknown> = (
 
 const guardRequestCall = 'guardRequest(app, a)'
 
-const guardRequestChecks: Checks<GuardRequestOptions> = {
-  ...optionChecks,
-  methods: is.maybe(is.oneOf('all', 'sockets')),
-}
-
 /**
  * Makes a guard for requests that never reach Koa. It takes the authenticators, settings and sessions of the application, as
  * `guardUpgrade` does. Sessions are only read. Nothing is written: call `refused.send(response)`, or answer in your own way. Throws a
@@ -110,7 +105,10 @@ export function guardRequest<S, C, const M extends AuthenticatorLike | Members>(
 export function guardRequest(app: Koa, auth: unknown, options: GuardRequestOptions = {}): RequestGuard<unknown> {
   const authenticator = checkGuarded(guardRequestCall, app, auth)
   const where = 'guardRequest(app, a, options)'
-  const { methods = 'sockets', ...settings } = checkOptions(where, options, guardRequestChecks)
+  const { methods = 'sockets', ...settings } = checkOptions(where, options, {
+    ...optionChecks,
+    methods: is.maybe(is.oneOf('all', 'sockets')),
+  })
   const self: RequestGuarding = {
     app,
     decide: deciding(authenticator, ['request'], methods === 'all' ? undefined : refuseWithoutHost),

@@ -87,14 +87,12 @@ const bytesIn = (part: string | Buffer): Buffer => (typeof part === 'string' ? B
 export const joinedParts = (content: SignedBytes): Buffer =>
   typeof content === 'string' || Buffer.isBuffer(content) ? bytesIn(content) : Buffer.concat(content.map(bytesIn))
 
-type HmacAlgorithm = NonNullable<WebhookSchemeOptions['algorithm']>
-
 /** A key for HMAC. `prefix` is written before each signature. */
 const hmacKey = (
   key: string | Buffer,
   encoding: 'hex' | 'base64',
   prefix = '',
-  algorithm: HmacAlgorithm = 'sha256',
+  algorithm: WebhookSchemeOptions['algorithm'] = 'sha256',
 ): WebhookKey => ({
   hasSigned: (content, signatures) => {
     const expected = prefix + createHmac(algorithm, key).update(content).digest(encoding)

@@ -132,7 +132,7 @@ describe(`levels.ts rests on these facts of ${named}`, () => {
   })
 })
 
-describe(`guardMark.ts rests on these facts of ${named}`, () => {
+describe(`layer.ts rests on these facts of ${named}`, () => {
   const ahead = Object.assign((_ctx: unknown, next: () => Promise<unknown>) => next(), { param: Symbol('ahead') })
   const names = (router: RouterInstance) =>
     stackOf(router.stack[0]).map((f) => (f === ahead ? 'ahead' : 'param' in f ? f.param : 'plain'))
@@ -148,7 +148,7 @@ describe(`guardMark.ts rests on these facts of ${named}`, () => {
   })
 })
 
-describe(`placement.ts rests on these facts of ${named} and Koa`, () => {
+describe(`guard.ts rests on these facts of ${named} and Koa`, () => {
   const reading = (name: string) =>
     Object.defineProperty(() => {}, name, {
       get: () => {
@@ -193,7 +193,7 @@ describe(`placement.ts rests on these facts of ${named} and Koa`, () => {
   })
 })
 
-describe('ResponseSnapshot.ts rests on these facts of Koa', () => {
+describe('respond.ts rests on these facts of Koa', () => {
   const snapshots = async (...writes: ReadonlyArray<(ctx: Koa.Context) => void>) => {
     const seen: unknown[] = []
     const app = new Koa()

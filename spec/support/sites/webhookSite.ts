@@ -12,16 +12,6 @@ export const SECRET = 'an-example-secret'
 export const githubSignature = (body: string | Buffer, secret = SECRET): string =>
   `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
 
-interface WebhookSite {
-  readonly url: string
-  readonly port: number
-  readonly errors: ReadonlyArray<unknown>
-  /** The bodies that handlers saw. */
-  readonly handled: Buffer[]
-  /** Sends a delivery of GitHub. */
-  readonly send: (body: string | Buffer, headers?: Record<string, string>) => Promise<Response>
-}
-
 interface SiteOptions {
   readonly hook?: Partial<WebhookOptions>
   /** What is around the webhook, such as a list. */
@@ -32,8 +22,8 @@ interface SiteOptions {
   readonly handler?: (ctx: Context & { readonly request: { readonly auth: { readonly body: Buffer } } }) => unknown
 }
 
-/** Serves it until the test has finished. */
-export const webhookSite = async (options: SiteOptions = {}): Promise<WebhookSite> => {
+/** Serves it until the test has finished. `handled`: the bodies that handlers saw. `send` sends a delivery of GitHub. */
+export const webhookSite = async (options: SiteOptions = {}) => {
   const handled: Buffer[] = []
   const app = new Koa()
   for (const one of options.above ?? []) app.use(one)
@@ -50,16 +40,11 @@ export const webhookSite = async (options: SiteOptions = {}): Promise<WebhookSit
   app.use(router.routes())
   app.silent = true
   const served = await listen(app)
-  return {
-    url: served.url,
-    port: served.port,
-    errors: served.errors,
-    handled,
-    send: (body, headers = {}) =>
-      fetch(`${served.url}/hook`, {
-        method: 'POST',
-        body: body as string,
-        headers: { 'X-Hub-Signature-256': githubSignature(body), ...headers },
-      }),
-  }
+  const send = (body: string | Buffer, headers: Record<string, string> = {}) =>
+    fetch(`${served.url}/hook`, {
+      method: 'POST',
+      body: body as string,
+      headers: { 'X-Hub-Signature-256': githubSignature(body), ...headers },
+    })
+  return { ...served, handled, send }
 }
