@@ -139,7 +139,7 @@ export function apiApp(given: GivenOptions = {}): ApiApp<unknown> {
     handlers = all
     return this
   }
-  // Safe: a router with `onError`; what its handlers see is what `auth` lets in
+  // Safe: a router with `onError`; its handlers see the principal of `auth`
   return Object.assign(guarded, { onError: addHandler }) as unknown as ApiApp<unknown>
 }
 
@@ -165,7 +165,7 @@ const addDocsTo = (router: RouterInstance, { title = 'API', version = '1.0.0', d
   })
 }
 
-// --- what its layers begin and end with
+// --- the first and the last function of its layers
 
 // The settings of an application are in its own layers, like its guards. So they hold only there, and not for a sibling in the same
 // router, whatever paths the two have.

@@ -2,19 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { either as E } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
-import {
-  allOf,
-  apiKeyCookie,
-  apiKeyHeader,
-  AuthError,
-  authSettings,
-  httpBearer,
-  optional,
-  type Authenticator,
-} from 'koa-with-auth'
+import { allOf, apiKeyHeader, AuthError, authSettings, httpBearer, optional } from 'koa-with-auth'
 import { firstPresent, lenient, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { describe, expect, test } from 'vitest'
-import { bearer, behind, crossSite, expectDenied, expectPassed } from '../support/models/behavior.js'
+import { bearer, behind, expectDenied } from '../support/models/behavior.js'
 
 const token = bearer('t')
 const both = { headers: { ...token.headers, 'X-Key': 'good' } }
@@ -64,10 +55,6 @@ describe('timeout', () => {
 })
 
 describe('recoverUnavailable', () => {
-  const recovering = (f: unknown, a: Authenticator<unknown> = down) =>
-    // Safe: a program without types could write this
-    behind(pipe(a, recoverUnavailable(f as () => unknown)))
-
   test('another authenticator whose credential was not sent makes no caller anonymous, and lets no list go on', async () => {
     const recovered = pipe(
       down,
@@ -80,25 +67,5 @@ describe('recoverUnavailable', () => {
       expect(answer).toMatchObject({ seen: [] })
       expect((await ask('/x', both)).status).toBe(200)
     }
-  })
-
-  test('a write from another site is refused if the credential is a cookie', async () => {
-    const session = apiKeyCookie({ authenticate: () => E.left(AuthError.unavailable()) })
-    const { ask } = await recovering(() => ({ name: 'cached' }), session)
-    const headers = { Cookie: 'key=k' }
-    expectPassed(await ask('/x', { method: 'POST', headers }), { name: 'cached' })
-    const forged = await ask('/x', { ...crossSite, headers: { ...headers, ...crossSite.headers } })
-    expectDenied(forged, 403, [], 'CSRF check Failed')
-  })
-
-  // A function has no description. Without a description, the worst is assumed: browsers send the credential by
-  // themselves.
-  test('a write from another site is refused if a plain function recovers a token, because it may read a cookie', async () => {
-    const { ask } = await recovering(
-      ({ ctx }: { ctx: { cookies: { get: (name: string) => unknown } } }) =>
-        ctx.cookies.get('sid') === 's' && { name: 'cookie' },
-    )
-    const headers = { ...token.headers, Cookie: 'sid=s', ...crossSite.headers }
-    expectDenied(await ask('/x', { method: 'POST', headers }), 403, [], 'CSRF check Failed')
   })
 })

@@ -55,7 +55,7 @@ const combinedAlternatives = (description: Exclude<Description, Leaf>): Readonly
   }
 }
 
-// What decides about several credentials together is noted at each of them, and is another condition than one for each
+// A condition about several credentials together is noted at each of them, and differs from a condition about each
 const noting = (
   alternative: Alternative,
   note: (demand: CredentialDemand, ofAll: (words: string) => string) => Partial<CredentialDemand>,
@@ -71,7 +71,7 @@ const withWrappers = (alternative: Alternative, added: ReadonlyArray<string>): A
 const anonymousAlternative = ({ member, lenient }: Optional): Alternative =>
   lenient ? { ...noDemands, admitsAnything: true } : { ...noDemands, mayBeRefused: hasFunction(member) }
 
-// What a plain function reads is unknown, so it counts as sent
+// The credential of a plain function is unknown, so it counts as sent
 const hasFunction = (description: Description): boolean => leaves(description).some((leaf) => leaf.isSent === undefined)
 
 const refusable = (one: Alternative): Alternative => (one.demands.length > 0 ? one : { ...one, mayBeRefused: true })

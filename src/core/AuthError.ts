@@ -248,7 +248,7 @@ export const insufficientAuthentication = (authentication: NeededAuthentication)
 /** The object that the path names is not there, or is not for this caller. */
 export const notFound: AuthError = deepFreeze({ _tag: 'notFound' })
 
-/** @internal What `owned` answers: the object of this name is not for this caller. */
+/** @internal The failure of `owned`: the object of this name is not for this caller. */
 export const refusedObject = (object: string, status: 403 | 404): AuthError =>
   deepFreeze({ _tag: status === 404 ? 'notFound' : 'insufficient', object })
 
@@ -279,13 +279,13 @@ export const raised = (error: unknown): AuthError => Object.freeze({ _tag: 'rais
 interface FailureKind {
   /** Of several failures, the one with the highest counts. */
   readonly strength: number
-  /** What happened, for developers. */
+  /** The failure in words, for developers. */
   readonly words: string
   /** The keys that it has and not all have. */
   readonly keys?: ReadonlyArray<PropertyKey>
 }
 
-// The strength of what ends a list
+// The strength of a failure that ends a list
 const STOPS = 6
 
 /** @internal Every failure, in one table. A new one is a line here; the compiler finds the rest. */
@@ -310,7 +310,7 @@ export const failures: { readonly [Tag in AuthError['_tag']]: FailureKind } = {
   raised: { strength: STOPS, words: 'the hook threw', keys: ['error'] },
 }
 
-/** @internal What a record of the decision calls a failure. */
+/** @internal The outcome of a failure, as the record of the decision names it. */
 export const outcomeOf = ({ _tag }: AuthError) => {
   if (_tag === 'throttled' || _tag === 'unavailable' || _tag === 'raised') return _tag
   return failures[_tag].strength < failures.forged.strength ? 'refused' : 'forbidden'

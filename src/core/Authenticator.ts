@@ -73,7 +73,7 @@ const saysWhoSendsIt = is.that(
 )
 
 const challengeCheck: Check = (where, value) => {
-  // Safe: what it returns is checked
+  // Safe: its result is checked
   const bare: unknown = typeof value === 'function' ? (value as (error: AuthError) => unknown)(absent) : value
   if (typeof bare !== 'object' || bare === null) {
     throw new TypeError(`${where} must be a challenge: Challenge.make('Scheme')`)
@@ -96,7 +96,7 @@ const authenticatorChecks: Checks<AuthenticatorOptions<unknown, unknown, unknown
   maxLength: is.maybe(is.positive),
 }
 
-/** @internal How a kind reads its credential, before its hook: `throttled` sees it then. What a plain function reads is unknown. */
+/** @internal How a kind reads its credential, before its hook: `throttled` sees it then. The credential of a plain function is unknown. */
 export interface CredentialReader {
   readonly extract: (request: Request) => O.Option<unknown>
   /** The credentials in it; a Left is malformed. It is async if their schema is. */
@@ -125,13 +125,13 @@ const MAX_CREDENTIAL_LENGTH = 8192
 
 const tooLongCredential: E.Either<unknown, never> = E.left('length')
 
-/** @internal What a kind extracts if the request has a body whose fields no parser has read. */
+/** @internal The result of `extract` if the request has a body whose fields no parser has read. */
 export const unreadBody: O.Option<never> = { ...O.none }
 
 /** @internal Makes a decision. It never throws, and its promise never rejects. */
 export type Decide<P = unknown> = (attempt: Attempt) => Evaluation<P>
 
-/** @internal Both halves of an authenticator: what it demands, and how it decides. */
+/** @internal Both halves of an authenticator: its demand, and its decision. */
 export interface Halves<P = unknown> {
   readonly description: Descriptions.Description
   readonly decide: Decide<P>
@@ -152,7 +152,7 @@ type MemberList = ReadonlyArray<Authenticator<unknown>>
 const node: unique symbol = Symbol.for('koa-with-auth/node')
 
 const withNode = <P>({ description, decide }: Halves<P>, own: Node): Authenticator<P> => {
-  // An attempt is about one request. `requests.map(a.evaluate)` passes something else
+  // An attempt is about one request. `requests.map(a.evaluate)` passes an index
   const evaluate = (request: Request, attempt?: Attempt): Evaluation<P> =>
     attempt?.request === request ? decide(attempt) : decideApart(decide, new Attempt(request))
   return Object.assign((request: Request) => async () => evaluate(request), {
@@ -169,7 +169,7 @@ const decideApart = <P>(decide: Decide<P>, attempt: Attempt): Evaluation<P> => {
   const asked = asking?.asked
   const shown = shownObjects(request)
   return andThen(charged(decide(attempt), attempt), (result) => {
-    // what it found belongs to its own decision
+    // its objects belong to its own decision
     showObjects(request, shown)
     return tell(asking, asked, result)
   })
@@ -261,11 +261,11 @@ interface KindDefinition<X, C, R> extends AuthenticatorOptions<X, C, R> {
   readonly notes?: Descriptions.LeafNotes
   /** The hook of the application, if `authenticate` hands on its answers as they are. */
   readonly hook?: Function
-  /** What is known of each credential of its kind, beside what its hook says. */
+  /** The evidence of each credential of its kind, beside that of its hook. */
   readonly evidence?: Evidence
   /** Whether its hook is any function of the request, which may call authenticators itself. */
   readonly isFunction?: boolean
-  /** Makes of its decision the one that counts. */
+  /** Makes the decision that counts from its own. */
   readonly around?: (decide: Decide, leaf: Descriptions.Leaf) => Decide
 }
 
@@ -385,7 +385,7 @@ const decideDecodedLate = <C>(self: KindSteps<C>, attempt: Attempt, sent: unknow
 
 const anything = () => O.some(true)
 
-// What a function reads is unknown, so its credential counts as ambient. No browser opens a prompt for this scheme
+// The credential of a function is unknown, so it counts as ambient. No browser opens a prompt for this scheme
 const custom = { challenge: challengeOf('Custom'), ambient: true, extract: anything }
 
 /**
@@ -409,7 +409,7 @@ export const fromFunction = <M extends AuthenticatorLike>(member: M): Authentica
 
 declareFactories({ authenticator, fromFunction })
 
-/** @internal An authenticator with something around it, which keeps the principal. Throws a TypeError for what is none. */
+/** @internal An authenticator with a part around it that keeps the principal. Throws a TypeError for a value that is no authenticator. */
 export const wrapping = (
   caller: string,
   self: AuthenticatorLike,
@@ -423,7 +423,7 @@ export const wrapping = (
   )
 }
 
-/** @internal What makes another result of the result that let somebody in. */
+/** @internal Makes another result from the result of a caller who passed. */
 export type Change = (result: E.Right<unknown>, request: Request) => Evaluation<unknown>
 
 /** @internal The same demand, and other principals. */

@@ -84,7 +84,7 @@ export const isFromElsewhere = (request: Request, trustedOrigins: ReadonlySet<st
 const isSameOrigin = (origin: string, request: Request): boolean => {
   const { host } = request
   const hosts = hostsOf(request)
-  // with two hosts, or a user before one, it is unknown which one is meant
+  // with two hosts, or a user before a host, the intended host is unknown
   if (hosts.length > 1 || hosts[0]?.includes('@') === true) return false
   const sent = originHost(origin)
   if (sent === undefined || sent === host) return sent !== undefined
@@ -98,7 +98,7 @@ const isSameOrigin = (origin: string, request: Request): boolean => {
   )
 }
 
-/** What decides about an origin that no list can name, such as those of previews. */
+/** Decides about an origin that no list can name, such as those of previews. */
 type OriginRule = (origin: string) => boolean
 
 const ruled = new WeakMap<ReadonlySet<string>, ReadonlyArray<OriginRule>>()

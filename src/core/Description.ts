@@ -75,7 +75,7 @@ export interface LeafNotes {
   readonly functions?: ReadonlyArray<readonly [words: string, f: Function]>
   /** Whether accepted requests are counted (`rateLimit`), so that the answer can be 429. */
   readonly isQuota?: boolean | undefined
-  /** What it has settled, for `audit --asvs`. */
+  /** Its settings, for `audit --asvs`. */
   readonly fact?: Fact | undefined
   /** What no word is about: two with the same words are the same if this is. A leaf without it is like no other. */
   readonly by?: unknown
@@ -188,7 +188,7 @@ export const noted = <D extends Description>(description: D, notes: LeafNotes): 
   return description
 }
 
-/** @internal A copy of a node with one more wrapper, in words, and with other properties. `f`: what the words name. */
+/** @internal A copy of a node with one more wrapper, in words, and with other properties. `f`: the function that the words name. */
 export const wrappedBy = <D extends Description>(
   description: D,
   words: string,
@@ -231,7 +231,7 @@ export const admitsAnonymous = (description: Description): boolean => {
   return _tag === 'AnyOf' ? description.members.some(admitsAnonymous) : children(description).every(admitsAnonymous)
 }
 
-/** Whether a request carries any of the credentials, good or bad. What is not known (a plain function) counts as sent. */
+/** Whether a request carries any of the credentials, good or bad. The credential of a plain function is unknown, and counts as sent. */
 export const isSent = (description: Description, request: Request): boolean =>
   leaves(description).some((leaf) => {
     try {
@@ -307,7 +307,7 @@ export const readsQuery = (description: Description): boolean =>
 export const constantFailure = (description: Description, error: AuthError): E.Left<AuthError> =>
   deepFreeze({ _tag: 'Left', left: withChallenges(description, error) })
 
-/** A failure with the challenges of what failed. Challenges that it has already are kept. Never throws. */
+/** A failure with the challenges of the alternatives that failed. Challenges that it has already are kept. Never throws. */
 export const withChallenges = (description: Description, error: AuthError): AuthError => {
   if (error.challenge !== undefined) return { ...error, challenge: frozen(error.challenge) }
   try {
@@ -325,7 +325,7 @@ export const withChallenges = (description: Description, error: AuthError): Auth
 export const skipped = (description: Description): ReadonlyArray<AuthError> =>
   branchesOf(withChallenges(description, absent)).map((branch) => ({ ...branch, skipped: true }))
 
-/** What OpenAPI calls the scheme of a kind: the name that was given, or a derived one; `undefined` for a plain function. */
+/** The name of a kind's scheme in OpenAPI: the option `schemeName`, or a derived name; `undefined` for a plain function. */
 export const schemeNameOf = (leaf: Leaf, request?: Request): string | undefined => {
   if (leaf.fields !== undefined) return leaf.schemeName ?? 'form'
   const scheme = schemeOf(leaf, request)
@@ -380,7 +380,7 @@ export const documented = <S extends SecurityScheme>(
   schemeName,
 })
 
-/** Throws a TypeError around what finds objects: an outer part that decides on its own would let in without them. */
+/** Throws a TypeError around an authenticator that finds objects: an outer part that decides alone would let callers in without them. */
 export const refuseObjects = (caller: string, description: Description, fix: string): void => {
   if (objectsIn(description).length === 0) return
   throw new TypeError(

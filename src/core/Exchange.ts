@@ -1,5 +1,5 @@
 /**
- * What is known of one request, and of one decision about it.
+ * The records of one request, and of one decision about it.
  *
  * The record of a request, the `Exchange`, is on its Koa context and its response, for as long as they live. The record of a decision,
  * the `Attempt`, is made by the guard, handed down by the tree of the authenticator, and gone with the decision. What a part of the tree
@@ -21,9 +21,9 @@ export class Attempt {
   readonly request: Request
   /** The parameters of the route that runs; `undefined` outside of a guard, where those of the context count. */
   readonly parameters: PathParameters | undefined
-  /** What other members have found before this part is asked, see `core/allOf.ts`. */
+  /** The objects that other members have found before this part is asked, see `core/allOf.ts`. */
   readonly objects: Objects | undefined
-  /** The attempt of the whole decision. What is below is there alone. */
+  /** The attempt of the whole decision. The fields below are of this attempt alone. */
   readonly whole: Attempt
   /** @internal Whether no guess is counted, nor refused by a count: `expectGuarded` sends wrong credentials on purpose. */
   isUncounted = false
@@ -49,7 +49,7 @@ export class Attempt {
   }
 }
 
-/** @internal What a record of a decision says beside its result. */
+/** @internal Notes for the record of a decision, beside its result. */
 interface Notes {
   /** The kinds that let in, in order. */
   readonly passed: Leaf[]
@@ -83,7 +83,7 @@ export const showObjects = (request: Request, objects: Objects | undefined): voi
 export const shownObjects = (request: Request & { readonly objects?: Objects | undefined }): Objects | undefined =>
   request.objects
 
-/** @internal What one `decode` made of one value. */
+/** @internal The result of one `decode` for one value. */
 interface DecodedAhead {
   readonly decode: Decode
   readonly sent: unknown
@@ -107,25 +107,25 @@ export class Exchange {
   declare hasThrown: boolean | undefined
   /** Why signing in or out was refused outside of a guarded operation, see `sessions/signing.ts`. */
   declare misplaced: Error | undefined
-  /** What completes the head of the response, see `koa/responseHeaders.ts`. */
+  /** Completes the head of the response, see `koa/responseHeaders.ts`. */
   head: unknown = undefined
-  /** What was decided, if there is a subscriber, see `koa/watching.ts`. */
+  /** The decision, if there is a subscriber, see `koa/watching.ts`. */
   declare decision: unknown
   /** Whether a token in the field `Authorization` carries the session, which browsers send by no form or link. */
   declare isByToken: boolean | undefined
   /** The challenge of tokens that carry sessions, if the application has some: the kinds of the root do not know it. */
   declare carrier: (() => Challenge) | undefined
-  /** Who is signed in, see `kinds/sessionUser.ts`. */
+  /** The source of the signed-in user, see `kinds/sessionUser.ts`. */
   declare source: unknown
   /** The session and its changes, see `sessions/RequestSession.ts`. */
   declare session: unknown
   /** The decision that a guard makes, or made last. */
   attempt: Attempt | undefined = undefined
-  /** What let the request in: tokens, and what can end. */
+  /** The accepted credentials that can end. */
   accepted: ReadonlyArray<EndSource> = nothingAccepted
-  /** The same with what the guards around this one let in; `undefined` if there is none around it. */
+  /** The same with those of the guards around this guard; `undefined` if it is the outermost. */
   declare ending: ReadonlyArray<EndSource> | undefined
-  /** What waits for the end of that, see `koa/authSignal.ts`. */
+  /** The signals that wait for their end, see `koa/authSignal.ts`. */
   declare opened: unknown
   /** Fields that the decision adds to the response, see `guesses/rateLimit.ts`. */
   declare fields: Readonly<Record<string, string>> | undefined
@@ -138,7 +138,7 @@ export class Exchange {
 Object.setPrototypeOf(Exchange.prototype, null)
 Exchange.prototype.operations = 0
 
-// What lets a public operation in
+// The credentials of a public operation
 const nothingAccepted: ReadonlyArray<EndSource> = []
 
 /** On a Koa context and its response: the record of the request. */
@@ -216,7 +216,7 @@ export const evidenceFor = (
     .reduce((before, one) => merge(before, evidenceOf(one)), all)
 }
 
-/** @internal Charges for what lets in (`rateLimit`), which may refuse it: the last step of a whole decision. */
+/** @internal Charges for a request that passed (`rateLimit`), which may refuse it: the last step of a whole decision. */
 export const charged = <P>(evaluation: Evaluation<P>, { whole }: Attempt): Evaluation<P> =>
   whole.isUncounted ? evaluation : andThen(evaluation, chargedFor)
 

@@ -24,7 +24,7 @@ import type { Finding, ObjectsOf } from './Exchange.js'
 import { onSuccess } from './map.js'
 import { declareFactory } from './options.js'
 
-/** What a level decided. */
+/** The decision of a level. */
 export type Requirement = Inherit | Public | Require | Also
 
 /** Nothing: the level above decides. */
@@ -126,7 +126,7 @@ export const Monoid: monoid.Monoid<Requirement> = deepFreeze({
   },
 })
 
-/** What is enforced if there is no level above: the authenticator, or `undefined` if anyone may call. */
+/** The authenticator that is enforced if there is no level above; `undefined` if anyone may call. */
 export const effective = (requirement: Requirement): Authenticator<unknown> | undefined => {
   if (requirement._tag === 'Also') return effective(withAlso(undefined, requirement))
   if (requirement._tag === 'Inherit' || requirement._tag === 'Public') return undefined

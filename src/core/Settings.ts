@@ -40,7 +40,7 @@ export type ErrorMapper = (error: AuthError, request: Request) => AuthResponse |
 const DEFAULT_RETRY_AFTER = 5
 const MAX_RETRY_AFTER = 2 ** 31
 
-/** RFC 9457 problem details: constant strings, with nothing of what was sent. */
+/** RFC 9457 problem details: constant strings, with no part of the request. */
 export const problem = (status: number, detail: string = STATUS_CODES[status] ?? 'Error'): AuthResponse => ({
   status,
   body: { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, detail },
@@ -289,7 +289,7 @@ export const handlerOf = (handlers: ExceptionHandlers, error: unknown): Exceptio
     if (answer !== undefined) return answer
   }
   if (typeof error !== 'object') return undefined
-  // a class may decide itself what is an instance of it (`Symbol.hasInstance`), as `ZodError` of zod does
+  // a class may recognize its instances itself (`Symbol.hasInstance`), as `ZodError` of zod does
   const said = [...handlers].reverse().find(([prototype]) => {
     // Safe: `onError` has checked that it is an object; it need not be the one of its constructor
     const type = (prototype as { readonly constructor: unknown }).constructor
@@ -316,7 +316,7 @@ export interface Settings extends CrossOriginPolicy {
   readonly within?: { readonly application: symbol; readonly outer: Settings } | undefined
 }
 
-/** What options add to the settings of an outer level. */
+/** Adds options to the settings of an outer level. */
 export type Addition = (outer: Settings) => Settings
 
 export const defaults: Settings = Object.freeze<Settings>({

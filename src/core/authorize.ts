@@ -26,11 +26,11 @@ interface PrincipalCondition {
   readonly decidedBy?: string
   /** The function of the application that `decidedBy` names, unless the application has given it the name. */
   readonly f?: Function | undefined
-  /** What decides about scopes, for the audit. */
+  /** The function that decides about scopes, for the audit. */
   readonly by?: unknown
   /** How the user of the token must have authenticated. Otherwise it is a 401. */
   readonly authentication?: NeededAuthentication
-  /** `accepted`: what let the principal in. A function of the application is not called with it. */
+  /** `accepted`: the credentials of the principal. A function of the application is not called with them. */
   readonly decide: PrincipalDecision
   readonly accepted?: true
 }

@@ -11,7 +11,7 @@ import { checkHook, declareFactory } from './options.js'
 
 const LONGEST_FUNCTION_NAME = 100
 
-/** What a policy file calls the functions that `seal(app, { lock })` refuses. */
+/** The label of functions that `seal(app, { lock })` refuses. */
 export const NOT_COMPARED = '(no name, bound, not compared)'
 
 /**
@@ -55,7 +55,7 @@ const isBound = (f: Function): boolean => /^function\s*\(\)\s*\{\s*\[native code
 
 const functionText = (f: Function): string => Function.prototype.toString.call(f)
 
-/** What a policy file calls a function: the name that was given to it, or its own, and a digest of its text. */
+/** The label of a function in policy files: the name that was given to it, or its own, and a digest of its text. */
 export const functionName = (f: Function, name = ownName(f)): string => {
   if (ownFunctions.has(f)) return name
   if (isBound(f)) return /^(?:bound(?: |$)|$)/.test(name) ? `${name} ${NOT_COMPARED}` : `${name} (bound, not compared)`
@@ -104,7 +104,7 @@ export const conditionName = that(
   `must be a name of at most ${LONGEST_FUNCTION_NAME} letters, digits, single blanks and "$_.:/#-", such as 'admin'`,
 )
 
-// What can stand before a regular expression, other than an operator
+// Words that can stand before a regular expression
 const beforeExpression: ReadonlySet<string> = new Set(
   'return typeof case in of delete void throw new instanceof do else yield await'.split(' '),
 )
@@ -163,7 +163,7 @@ const tokenAt = (text: string, at: number, last: string): string | undefined => 
   return isValue ? '/' : matching(expression, text, at)
 }
 
-/** Drops what a formatter writes or leaves out before a token. */
+/** Drops tokens that a formatter writes or leaves out before this token. */
 const dropBefore = (token: string, tokens: string[]): void => {
   const last = tokens.at(-1)
   // `[,]` and `(;)` are something else

@@ -1,6 +1,6 @@
 /**
  * How to change the principal: `map` takes a function of the principal, and `flatMap` takes a hook that may refuse it. `describedAs`
- * changes what is said about an authenticator.
+ * changes the description of an authenticator.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
@@ -25,7 +25,7 @@ import type { AnonymousOf, Evaluation, PrincipalFromAnswer, Result } from './Res
 import { functionName } from './functionName.js'
 import { checkMember, checkHook, declareFactories } from './options.js'
 
-/** What can be a principal: no type that may be `false`, `null` or `undefined`. */
+/** A principal: no type that may be `false`, `null` or `undefined`. */
 export type Principal = object | string | number | bigint | symbol | true
 
 // A promise is truthy, whatever it resolves to

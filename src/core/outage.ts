@@ -1,4 +1,4 @@
-/** Outages: how long a decision may take, and what happens if it cannot be made. A list asks no other member after an outage. */
+/** Outages: how long a decision may take, and the failure if it cannot be made. A list asks no other member after an outage. */
 import * as E from 'fp-ts/lib/Either.js'
 import { identity } from 'fp-ts/lib/function.js'
 import type { Request } from './Request.js'
@@ -17,7 +17,7 @@ import { checkMember, checkHook, declareFactories } from './options.js'
 const tooSlow: Result<never> = deepFreeze(E.left(unavailable()))
 
 /**
- * What `conclude` makes of a result, or of `unavailable` when it takes longer than `ms` milliseconds. `conclude` is called once, in
+ * Calls `conclude` with a result, or with `unavailable` when it takes longer than `ms` milliseconds. `conclude` is called once, in
  * the tick in which the result is known: another promise for it would cost every async decision.
  */
 export const concludedInTime = <P, A>(
@@ -116,7 +116,7 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
           (recovered) => recover(result, recovered, attempt),
         )
       })
-    // Safe: what passed is what `self` or `f` let in
+    // Safe: only `self` or `f` lets a principal in
     return make(wrappedBy(description, words, {}, f), decideAgain, readerOf(authenticator)) as Authenticator<
       P | PrincipalFromAnswer<R>
     >
@@ -125,7 +125,7 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
 
 const byRecovery = evidence({ isRecovered: true })
 
-// What else lets in, if it is an authenticator itself
+// The schemes of an authenticator that recovers
 const schemeNamesIn = (description: Description): string =>
   leaves(description)
     .map((leaf) => schemeNameOf(leaf) ?? leaf.decidedBy ?? 'custom')

@@ -258,7 +258,7 @@ const authoritiesIn = (given: unknown): ReadonlyArray<X509Certificate> => {
 type SentCertificate = X509Certificate | Sent
 
 export interface CertificateReader {
-  /** What was sent; `none` without a certificate. */
+  /** The certificate of the client, as it came; `none` without a certificate. */
   readonly extract: (request: Request) => O.Option<SentCertificate>
   /** The certificate in it; `undefined` if it is malformed, or was sent twice. */
   readonly decode: (sent: unknown) => X509Certificate | undefined

@@ -101,7 +101,7 @@ declareFactory('formAuth', formAuth)
 
 const forgedForm = deepFreeze(E.left(AuthErrors.forged))
 
-// What no codec accepts
+// A value that no codec accepts
 const malformedForm = O.some<''>('')
 
 /** The fields of a request. None: its body has none of them, or it has no body. Throws if nothing has parsed the body. */

@@ -17,7 +17,7 @@ import { alt } from '../core/lists.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactories, token, type Check, type Checks } from '../core/options.js'
 
-// What this module, the application's realm or `requireScopes` writes
+// Parameters that this module, the application's realm or `requireScopes` writes
 const reservedParameters = ['realm', 'scope', 'error', 'error_description', 'error_uri']
 
 // Checks further parameters of a challenge. Throws a TypeError for a value that does not fit a header, and for a
@@ -67,8 +67,8 @@ export interface HttpBearerOptions<R> extends StringKindOptions {
    */
   readonly schemes?: readonly [string, ...string[]] | undefined
   /**
-   * The syntax of a whole token, if it is no b64token (RFC 6750 §2.1), such as `/\d+\|\w+/` for `12|abc`. Blanks and what is not
-   * ASCII are refused in any case. Write it so that it takes linear time: a stranger chooses what it reads.
+   * The syntax of a whole token, if it is no b64token (RFC 6750 §2.1), such as `/\d+\|\w+/` for `12|abc`. Blanks and characters
+   * outside of ASCII are refused in any case. Write it so that it takes linear time: a stranger chooses what it reads.
    */
   readonly syntax?: RegExp | undefined
   /** The format of the token, for the documentation, such as "JWT". */
@@ -115,7 +115,7 @@ export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<Prin
   return others.reduce((before, name) => alt(() => ofScheme(name))(before), ofScheme(first))
 }
 
-// RFC 9110 §5.5, without blanks: what else can be one word of a field
+// RFC 9110 §5.5, without blanks: the other characters of a word of a field
 const visibleAscii = /^[\x21-\x7e]+$/
 
 /** Whether a value is a token that matches `syntax` as a whole. */

@@ -39,7 +39,7 @@ import { ofSession, refusedToken, sessionTokenKind, tokenScheme, type Carrier } 
 
 export interface SessionKindOptions extends KindOptions {
   /**
-   * What the user must have proved in this session, besides being signed in: by one of `methods`, at most `maxAge`
+   * The proof that the user must have given in this session, besides signing in: by one of `methods`, at most `maxAge`
    * milliseconds ago. Otherwise the request is refused with 403 and says which proof is needed. Needs
    * `koa-with-auth/sessions`.
    */
@@ -71,7 +71,7 @@ const checksWithRefuse = { ...checks, refuse: is.maybe(is.oneOf('invalid', 'insu
 /** The right that a kind demands. The user must also be active. */
 interface SessionRight {
   readonly name: 'sessionAuth' | 'sessionAuthIsStaff' | 'sessionAuthSuperUser'
-  /** What the audit prints, such as `a superuser`. */
+  /** The demand in the audit, such as `a superuser`. */
   readonly demands?: string
   readonly holds: (user: object, rights: Rights) => boolean
   readonly checks: Checks<SessionKindOptions>
@@ -124,7 +124,7 @@ const sessionKind = (right: SessionRight, users: Users, options: KindSettings): 
   return alt(() => permittedKind(right, users, options, byToken))(byCookie)
 }
 
-// The kinds of `koa-with-auth`, which know of no application, take its tokens, too. A wrong one is no absent one
+// The kinds of `koa-with-auth`, which know of no application, take its tokens, too. A wrong token is not an absent token
 const isTokenRefused = (ctx: Context): boolean => {
   const source = sourceOf(ctx)
   return source?.isTokenWrong === true || (source?.token ?? '') !== ''
@@ -176,7 +176,7 @@ const cookieKind = (
   })
 }
 
-// Of those whom a session signs in, the users who are active, and have the right and the proof that the kind demands
+// Lets in the users of sessions who are active, and have the right and the proof that the kind demands
 const permittedKind = (
   { name: factory, demands: right, holds }: SessionRight,
   users: Users,
@@ -207,7 +207,7 @@ const permittedKind = (
       return E.left(withChallenges(description, failureOf(error)))
     }
   }
-  // what `loadUser` refuses with a reason is a refusal, also behind `optional`
+  // a user whom `loadUser` refuses with a reason is refused, also behind `optional`
   const user = onSuccess(session, check, (failed) => (isBare(failed.left) ? gone : failed))
   if (refuse !== 'insufficient') return user
   const hasRight = (one: unknown, { ctx }: Request): boolean => isAllowed(one, rightsFor(ctx, users))
@@ -220,7 +220,7 @@ const isBare = ({ _tag, why, detail, code }: AuthErrors.AuthError): boolean =>
 // The users of the application: kinds without a `loadUser` let in the same ones
 const applications = Symbol('users of the application')
 
-// What the audit says that the caller must be
+// The demand on the caller, in words for the audit
 const demandsOf = (right: string | undefined, proof: ProofDemand | undefined): string | undefined => {
   if (proof === undefined) return right
   const by = proof.methods === undefined ? '' : ` by ${proof.methods.join(' or ')}`
@@ -245,7 +245,7 @@ const sessionUserOf = (ctx: Context, data: Readonly<Record<string, unknown>>, { 
   if (source?.isUnavailable() === true) return unavailableStore
   // of the kinds of the root, which read the cookie and the token alike
   if (source !== undefined && isTokenRefused(ctx) && !source.isSignedIn(data)) return source.refusal ?? refusedToken
-  // what the hook gets, it may change
+  // the hook may change its argument, so it gets a copy
   if (loadUser !== undefined) return loadUser(sessionData(source === undefined ? data : (ctx['session'] as object)))
   if (source !== undefined) return source.load(data)
   // this is data of a session, not the result of a program: if it is no user, the caller is not signed in

@@ -98,7 +98,7 @@ export const rightsByFlags: Rights = rightsFrom('flags', {})
 export interface SessionSource {
   readonly owner: object
   readonly rights: Rights
-  /** What is at `ctx.session`. Here it is only looked at; whoever reads `ctx.session` may change what is in it. */
+  /** The value of `ctx.session`. Here it is only read; a reader of `ctx.session` may change its content. */
   readonly sessionOf: (ctx: Context) => unknown
   readonly sent: (ctx: Context) => O.Option<Sent>
   /** Whether the store failed, or did not answer in time. */
@@ -115,7 +115,7 @@ export interface SessionSource {
   /** Loads the user who is signed in: a value, a promise, an Option, an Either or a TaskEither. */
   readonly load: (session: object) => unknown
   readonly proofs?: (session: object) => ReadonlyArray<Proof>
-  /** Who is signed in, as records of signing in and out name it. */
+  /** The signed-in user and the session, as records of signing in and out name them. */
   readonly digests: (session: object) => SessionDigest | undefined
   readonly endFor?: () => End | undefined
 }
@@ -123,8 +123,8 @@ export interface SessionSource {
 const sourceMark = Symbol.for('koa-with-auth/session')
 
 /**
- * Gives an application the source of requests that carry none, because they did not pass its sessions. Remembers what its cookie is
- * called.
+ * Gives an application the source of requests that carry none, because they did not pass its sessions. Remembers the name of
+ * its cookie.
  */
 export const declareSessions = (
   { context }: { readonly context: object },
@@ -135,7 +135,7 @@ export const declareSessions = (
   Object.assign(processSessions(), { cookieName: cookie, carrier: source.carrier })
 }
 
-/** Who is signed in by the session of a context, as records of signing in and out name it. */
+/** The signed-in user and the session of a context, as records of signing in and out name them. */
 export const signInDigestsOf = (ctx: Context): SessionDigest | undefined => {
   const source = sourceOf(ctx)
   const session = source?.sessionOf(ctx)
@@ -150,7 +150,7 @@ export const sourceOf = (ctx: Context): SessionSource | undefined =>
 /** koa-session's own default. */
 export const DEFAULT_COOKIE = 'koa.sess'
 
-/** What a process knows of the sessions of its applications, whichever copy of the package serves them. */
+/** The state of the sessions of a process's applications, whichever copy of the package serves them. */
 interface ProcessSessions {
   cookieName?: string
   carrier?: SessionSource['carrier']
