@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type Koa from 'koa'
 import { expect, it } from 'vitest'
 import { servedProgram } from '../support/papers/guidePrograms.js'
+import { jsonClient } from '../support/servers/jsonClient.js'
 
 interface Program {
   readonly app: Koa
@@ -17,24 +18,11 @@ const program = async (block: number) => {
   const { url } = made
   /** A client that keeps its cookies. */
   const client = (agent = 'a') => {
-    const cookies = new Map<string, string>()
+    const { send } = jsonClient(() => url)
     return async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
-      const response = await fetch(new URL(path, url), {
-        method,
-        headers: {
-          'User-Agent': agent,
-          Cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; '),
-          ...(body !== undefined && { 'Content-Type': 'application/json' }),
-          ...headers,
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      })
-      for (const cookie of response.headers.getSetCookie()) {
-        const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
-        cookies.set(name, value)
-      }
-      const text = await response.text()
-      return [response.status, text.startsWith('{') ? (JSON.parse(text) as unknown) : text] as const
+      const { pathname, search } = new URL(path, url)
+      const reply = await send(method, pathname + search, body, { 'User-Agent': agent, ...headers })
+      return [reply.status, reply.body] as const
     }
   }
   const signIn = async (username: string, agent?: string, password = 'a long example password') => {

@@ -1,8 +1,5 @@
 /** The shop of the examples, over HTTP in this process: its own accounts in a new file, its mails in a list. */
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
@@ -16,6 +13,7 @@ import { settingsIn, type ProviderSettings } from '../../../examples/shop/settin
 import { limitersOf } from '../../../examples/shop/shop.js'
 import { jsonClient, type JsonClient } from '../servers/jsonClient.js'
 import { openIdProvider, SECRET, type OpenIdProvider } from '../servers/openIdProvider.js'
+import { reserved } from '../servers/server.js'
 
 export interface ShopSite {
   readonly origin: string
@@ -46,11 +44,15 @@ export const registeredAt = (origin: string) =>
 /** Starts it until the test has finished. */
 export const shopSite = async (options: ShopSiteOptions = {}): Promise<ShopSite> => {
   const folder = mkdtempSync(join(tmpdir(), 'shop-'))
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const origin = `http://localhost:${(server.address() as AddressInfo).port}`
   const url = options.url ?? `file:${join(folder, 'shop.db')}`
   const database = await openDatabase(url)
+  // what is registered last ends first: the server
+  onTestFinished(async () => {
+    await database.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const { port, serve } = await reserved()
+  const origin = `http://localhost:${port}`
   const accounts = await openAccounts(database)
   const mails: Mail[] = []
   const provider = (await options.provider?.(origin)) ?? { issuer: 'http://127.0.0.1:9' }
@@ -66,14 +68,7 @@ export const shopSite = async (options: ShopSiteOptions = {}): Promise<ShopSite>
   const exceptions: unknown[] = []
   app.silent = true
   app.on('error', (error) => exceptions.push(error))
-  const answer = app.callback()
-  server.on('request', (req, res) => void answer(req, res))
-  onTestFinished(async () => {
-    server.close()
-    server.closeAllConnections()
-    await database.close()
-    rmSync(folder, { recursive: true, force: true })
-  })
+  serve(app.callback())
   const client = () => jsonClient(() => origin)
   return {
     origin,

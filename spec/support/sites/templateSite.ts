@@ -1,11 +1,9 @@
 /** The template "site" for one test, on any database, with the mails that it sends. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { site } from '../../../examples/create/templates/site/src/app.js'
 import { settingsIn } from '../../../examples/create/templates/site/src/settings.js'
 import { openDatabase } from '../../../examples/create/templates/site/src/store.js'
+import { reserved } from '../servers/server.js'
 import { userAgent, type Page } from '../servers/userAgent.js'
 
 export interface TemplateSite {
@@ -28,11 +26,11 @@ export const templateSite = async (options: TemplateSiteOptions = {}): Promise<T
   const links: string[] = []
   const mails: Array<readonly [string, string]> = []
   let arrived = (): void => {}
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  // Safe: it listens on a port
-  const origin = `http://localhost:${(server.address() as AddressInfo).port}`
+  const database = await openDatabase(url, redisUrl)
+  // what is registered last ends first: the server
+  onTestFinished(() => database.close())
+  const { port, serve } = await reserved()
+  const origin = `http://localhost:${port}`
   const send = async (to: string, subject: string, text: string): Promise<void> => {
     mails.push([to, subject])
     const [link] = /http\S+/.exec(text) ?? []
@@ -40,14 +38,7 @@ export const templateSite = async (options: TemplateSiteOptions = {}): Promise<T
     links.push(link)
     arrived()
   }
-  const database = await openDatabase(url, redisUrl)
-  const answer = (await site(settingsIn({ ORIGIN: origin, ...env }), database, send)).callback()
-  server.on('request', (req, res) => void answer(req, res))
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
-    await database.close()
-  })
+  serve((await site(settingsIn({ ORIGIN: origin, ...env }), database, send)).callback())
   return {
     origin,
     mails,
