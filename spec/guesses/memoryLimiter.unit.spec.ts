@@ -40,3 +40,19 @@ it('keeps at most 100,000 counts: an old one that is low goes', async () => {
   for (let at = 0; at < 100_000; at++) await limiter.consume(`name ${at}`)
   expect(await passes(limiter, 'anna')).toBe(true)
 })
+
+it('says how many points are left, and how long its window lasts', async () => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const limiter = memoryLimiter(2, 900)
+  const answers = []
+  for (let at = 0; at < 3; at++) {
+    answers.push(await Promise.resolve(limiter.consume('anna')).catch((refused: unknown) => refused))
+    vi.advanceTimersByTime(1000)
+  }
+  expect(answers).toEqual([
+    { consumedPoints: 1, remainingPoints: 1, msBeforeNext: 900_000 },
+    { consumedPoints: 2, remainingPoints: 0, msBeforeNext: 899_000 },
+    { consumedPoints: 3, remainingPoints: 0, msBeforeNext: 898_000 },
+  ])
+})
