@@ -1,11 +1,13 @@
 /** A-24 and A-28: header lines that Node drops, and keys in URLs. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { apiKeyQuery, constantTimeEqual, httpBearer } from 'koa-with-auth'
-import { describe, expect, it } from 'vitest'
+import Router from '@koa/router'
+import Koa from 'koa'
+import { apiKeyQuery, constantTimeEqual, httpBearer, withAuth } from 'koa-with-auth'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { expectAccepted, guardedApp, sendCounted } from '../support/sites/guardedApp.js'
 import { valuesOf } from '../support/servers/rawSocket.js'
-import { serve } from '../support/servers/server.js'
+import { ask, listen, serve } from '../support/servers/server.js'
 
 const SECRET = 'supersecret'
 let asked: string[] = []
@@ -76,6 +78,22 @@ describe('A-28 a key in the URL', () => {
     expect(answer.status).toBe(status)
     expect(valuesOf(answer, 'Referrer-Policy')).toEqual(['same-origin'])
     expect(JSON.stringify([answer.headers, answer.body])).not.toContain(key)
+  })
+
+  it('A-28 is not sent on either after an error of the handler, for which Koa removes all fields', async () => {
+    const router = new Router().get('/x', withAuth(apiKeyQuery({ authenticate: byKey })), () => {
+      throw new Error('broken')
+    })
+    const app = new Koa().use(router.routes())
+    app.silent = true
+    const { url, close } = await listen(app)
+    onTestFinished(close)
+    const { status, headers } = await ask(`${url}/x?key=${SECRET}`)
+    expect([status, headers.get('referrer-policy'), headers.get('cache-control')]).toEqual([
+      500,
+      'same-origin',
+      'private, no-store',
+    ])
   })
 
   it('A-28 for other kinds, Referrer-Policy is not set', async () => {
