@@ -320,7 +320,9 @@ const askOwn = async (self: Isolation, one: Asked): Promise<void> => {
       self.violated(
         `${name}: an own id of ${user} is not answered with a 2xx`,
         shown(sent),
-        'name ids that exist, a request that is let in, and a body in { bodies } if it needs one',
+        !(sent.answer instanceof Error) && sent.answer.status === 401
+          ? 'send the credential that it takes, beside others by mergeRequests(a, b), or list the operation in { skip } with a reason'
+          : 'name ids that exist, and a body in { bodies } if it needs one',
       )
     }
   }
