@@ -2,23 +2,19 @@
  * The order of operations whose paths overlap is part of the policy: if another one answers first, other callers may get in. Each row
  * is served in both orders, and a request shows who gets in.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import Router, { type RouterInstance } from '@koa/router'
 import { pipe } from 'fp-ts/lib/function.js'
 import Koa from 'koa'
 import { apiKeyHeader, authorize, httpBearer, requireScopes } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { differencesOf } from '../../src/audit/Difference.js'
-import { linesOf, policyText, lineText } from '../../src/audit/policy.js'
+import { linesOf, lineText } from '../../src/audit/policy.js'
+import { policyFile } from '../support/papers/policyFile.js'
 import { guardOf } from '../support/models/levels.js'
 import { serve } from '../support/servers/server.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-order-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-const lock = join(folder, 'auth.lock')
+const { lock, keep } = policyFile()
 
 const staff = httpBearer({
   schemeName: 'staff',
@@ -89,7 +85,7 @@ describe('two guarded operations that change places', () => {
     expect(await statusOf(after, request, asUser)).toBe(200)
     expect(['opened', 'changed']).toContain(directions(before, after)[0])
     expect(directions(after, before)).not.toEqual([])
-    writeFileSync(lock, policyText(linesOf(audit(before))))
+    keep(audit(before))
     expect(() => seal(after, { lock })).toThrow(/answered first/)
     seal(before, { lock })
   })
@@ -99,17 +95,17 @@ describe('two guarded operations that change places', () => {
       strict: new Router().get('/x', guardOf(staff) as never, answer),
       loose: new Router().get('/:any', guardOf(customer) as never, answer),
     })
-    const lines = (...routers: RouterInstance[]) => {
+    const auditedIn = (...routers: RouterInstance[]) => {
       const app = new Koa()
       for (const router of routers) app.use(router.routes())
-      return linesOf(audit(app))
+      return audit(app)
     }
     const [one, other] = [make(), make()]
-    const [before, after] = [lines(one.strict, one.loose), lines(other.loose, other.strict)]
+    const later = auditedIn(other.loose, other.strict)
+    const [before, after] = [linesOf(auditedIn(one.strict, one.loose)), linesOf(later)]
     expect(differencesOf(before, after).map(({ text }) => text)).toEqual(['GET /x: is now answered first by GET /:any'])
     expect(differencesOf(after, before).map(({ direction }) => direction)).toEqual(['changed'])
-    writeFileSync(lock, policyText(after))
-    seal(make().strict, { lock })
+    seal(make().strict, { lock: keep(later) })
   })
 
   it('are no difference if their paths do not overlap, or if both let in the same callers', () => {

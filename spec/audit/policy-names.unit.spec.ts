@@ -30,19 +30,16 @@ import { describedAs, firstPresent, flatMap, lenient, map, recoverUnavailable } 
 import { audit, seal } from 'koa-with-auth/audit'
 import { httpIntrospection, httpJwt, requireAuthentication } from 'koa-with-auth/jwt'
 import { generateKeyPairSync } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
 import { linesOf, lineText } from '../../src/audit/policy.js'
 import { optionsFrom, perform } from '../../src/command/perform.js'
 import { functionName } from '../../src/core/functionName.js'
 import { auditedBy } from '../../src/audit/application.js'
+import { policyFile } from '../support/papers/policyFile.js'
 import { guardOf } from '../support/models/levels.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-names-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-const lock = join(folder, 'auth.lock')
+const { lock } = policyFile()
 
 const handle = (): void => {}
 const routed = (...auths: ReadonlyArray<unknown>): RouterInstance => {

@@ -1,7 +1,4 @@
 /** What an audit, a policy file and `seal` say of the parameters in the paths of guarded operations. */
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import Router from '@koa/router'
 import { allOf, anyOf, apiKeyHeader, httpBearer, optional, owned, unchecked, withAuth } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
@@ -10,8 +7,10 @@ import { describe, expect, it } from 'vitest'
 import { findingsOf } from '../../src/audit/findings.js'
 import { linesOf, lineText } from '../../src/audit/policy.js'
 import { differencesOf } from '../../src/audit/Difference.js'
+import { policyFile } from '../support/papers/policyFile.js'
 
 const user = httpBearer({ authenticate: (_request, token) => ({ name: token }) })
+const { lock, keep } = policyFile()
 const allow = () => true
 const find = (id: string) => ({ id })
 const other = (id: string) => ({ id, other: true })
@@ -134,10 +133,9 @@ describe('seal', () => {
   )
 
   it('with a policy file, too', () => {
-    const file = join(mkdtempSync(join(tmpdir(), 'objects-')), 'auth.lock')
-    writeFileSync(file, `# koa-with-auth policy 2\n${linesFor(routes()).join('\n')}\n`)
-    expect(() => seal(routes(), { lock: file })).not.toThrow()
-    expect(() => seal(routes(), { lock: file, objects: true })).toThrow(/no condition reads :team/)
+    keep(audit(routes()))
+    expect(() => seal(routes(), { lock })).not.toThrow()
+    expect(() => seal(routes(), { lock, objects: true })).toThrow(/no condition reads :team/)
   })
 
   it('refuses an operation without the parameter that its guard reads', () => {

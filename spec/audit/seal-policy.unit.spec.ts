@@ -1,20 +1,16 @@
 /** `seal(router, { lock })`: the policy file lists what may be open, and how the rest is guarded. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import Router, { type RouterInstance } from '@koa/router'
 import Koa from 'koa'
 import { apiKeyCookie, authSettings, httpBearer, withAuth } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
-import { afterAll, describe, expect, it } from 'vitest'
-import { linesOf, policyText } from '../../src/audit/policy.js'
+import { describe, expect, it } from 'vitest'
+import { policyFile } from '../support/papers/policyFile.js'
 import { guardOf } from '../support/models/levels.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-lock-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-const lock = join(folder, 'auth.lock')
-const keep = (audited: ReturnType<typeof audit>) => writeFileSync(lock, policyText(linesOf(audited)))
+const { folder, lock, keep } = policyFile()
 
 const handle = (): void => {}
 function cors(_ctx: unknown, next: () => Promise<unknown>) {

@@ -1,14 +1,12 @@
 /** `seal(app)`: a whole application, with all its routers and what `app.use` mounts beside them. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import { apiApp, apiKeyCookie, authSettings, guardApp, httpBearer, optional, withAuth } from 'koa-with-auth'
 import { audit, seal, type AnyApplication } from 'koa-with-auth/audit'
 import { sessions } from 'koa-with-auth/sessions'
-import { assert, describe, expect, it, onTestFinished } from 'vitest'
+import { assert, describe, expect, it } from 'vitest'
 import { linesOf, policyText } from '../../src/audit/policy.js'
+import { policyFile } from '../support/papers/policyFile.js'
 import { messageOf, untyped } from '../support/projects/mistakes.js'
 import { ask, listen } from '../support/servers/server.js'
 
@@ -41,13 +39,8 @@ const health = () => {
 const application = () => new Koa().use(cors).use(health().routes()).use(pets().routes())
 const allowed = { public: ['GET /health'], middleware: [cors] }
 
-const policyOf = (app: AnyApplication): string => {
-  const folder = mkdtempSync(join(tmpdir(), 'sealed-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'auth.lock')
-  writeFileSync(file, policyText(linesOf(audit(app))))
-  return file
-}
+const { keep } = policyFile()
+const policyOf = (app: AnyApplication): string => keep(audit(app))
 
 describe('seal(app, { public, middleware })', () => {
   it('returns the application, which works', async () => {

@@ -2,21 +2,17 @@
  * A policy file says `csrf=checked`. `seal` sees the router alone, so settings above it could switch the check off. The router then
  * obeys the file, with a warning.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import Router, { type RouterInstance } from '@koa/router'
 import Koa from 'koa'
 import { apiKeyCookie, authSettings, type AuthSettings } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
-import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { linesOf, policyText, lineText } from '../../src/audit/policy.js'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { linesOf, lineText } from '../../src/audit/policy.js'
+import { policyFile } from '../support/papers/policyFile.js'
 import { callsOf, count, guardOf } from '../support/models/levels.js'
 import { serve } from '../support/servers/server.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-csrf-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-const lock = join(folder, 'auth.lock')
+const { lock, keep: write } = policyFile()
 
 const cookie = apiKeyCookie({ paramName: 'sid', authenticate: (_request, sent) => sent === 'good' && { name: 'anna' } })
 const partner = 'https://partner.example'
@@ -28,7 +24,7 @@ const make = () =>
 const keep = (router: RouterInstance, settings?: AuthSettings) => {
   const app = new Koa()
   if (settings !== undefined) app.use(authSettings(settings) as never)
-  writeFileSync(lock, policyText(linesOf(audit(app.use(router.routes() as never)))))
+  write(audit(app.use(router.routes() as never)))
 }
 
 let current = new Koa()
