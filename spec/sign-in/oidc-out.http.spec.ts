@@ -24,6 +24,7 @@ import {
 } from '../support/sites/providerSite.js'
 import { navigation } from '../support/servers/userAgent.js'
 import { failing, SECRET, wrongProvider } from '../support/servers/wrongProvider.js'
+import { noting } from '../support/stores/stores.js'
 import { decodeJwt, SignJWT } from 'jose'
 
 type UserHook = BackChannelLogoutOptions['user']
@@ -292,22 +293,18 @@ describe('a sign-out by the provider', () => {
   })
 
   it('ends what the provider granted to the session that it names', async () => {
-    const store = memoryStore()
-    const grants: string[] = []
-    const noting = {
-      ...store,
-      insert: (...args: Parameters<typeof store.insert>) => (grants.push(args[0]), store.insert(...args)),
-    }
+    const { store, calls, given } = noting(memoryStore())
     let kind: OidcKind | undefined
     const { provider, site } = await start({
-      store: noting,
+      store,
       list: true,
       // Safe: it was made by `oidc`
       routes: (_router, kinds) => (kind = kinds['provider'] as OidcKind),
     })
     upstream(site.app, { provider: kind!, resource: 'https://api.example' })
     const live = async () => {
-      const keys = grants.filter((key) => key.startsWith('koa-with-auth/upstream/'))
+      const inserted = given.filter((_, at) => calls[at] === 'insert').map(([key]) => String(key))
+      const keys = inserted.filter((key) => key.startsWith('koa-with-auth/upstream/'))
       return (await store.get(keys)).map((text) => text !== undefined)
     }
     for (const sid of ['s1', 's2']) {

@@ -21,6 +21,7 @@ import {
   type Endpoint,
   type WrongProvider,
 } from '../support/servers/wrongProvider.js'
+import { noting } from '../support/stores/stores.js'
 import { schemaOf } from '../support/runs/eventRecords.js'
 import { pollute } from '../support/runs/pollute.js'
 
@@ -528,33 +529,13 @@ describe('the store of one-time ids', () => {
 
 // O-16
 it('keeps no token: none is in a cookie, a session, an error, a body or a header', async () => {
-  const written: string[] = []
-  const store = memoryStore()
-  const watched = {
-    ...store,
-    insert: (id: string, text: string, lifetime: number) => {
-      written.push(text)
-      return store.insert(id, text, lifetime)
-    },
-    update: (id: string, text: string, lifetime: number) => {
-      written.push(text)
-      return store.update(id, text, lifetime)
-    },
-  }
-  const { provider, site } = await start({}, { store: watched })
+  const { store, given } = noting(memoryStore())
+  const { provider, site } = await start({}, { store })
   const { page, browser } = await tried(site)
   const me = await browser.send(`${site.origin}/me`)
   provider.claims = (given) => ({ ...given, nonce: 'wrong' })
   const failed = await tried(site)
-  const seen = JSON.stringify([
-    written,
-    page.setCookie,
-    [...page.headers],
-    page.body,
-    me.body,
-    failed.page,
-    site.errors,
-  ])
+  const seen = JSON.stringify([given, page.setCookie, [...page.headers], page.body, me.body, failed.page, site.errors])
   expect(seen).not.toMatch(/an-access-token|a-refresh-token|eyJ/)
   expect(seen).not.toContain(provider.tokenRequest().get('code_verifier'))
 })

@@ -1,8 +1,9 @@
 /** C-01: what a stranger can learn over HTTP, and what is worth nothing to a thief. */
-import { memoryStore, type Store } from 'koa-with-auth/stores'
+import { memoryStore } from 'koa-with-auth/stores'
 import { on } from 'koa-with-auth/events'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { setCookies } from '../support/sites/sessionsApp.js'
+import { noting } from '../support/stores/stores.js'
 import { sendJson, signInSite, type SignInSite } from '../support/sites/signInSite.js'
 
 const address = 'anna@shop.example'
@@ -50,16 +51,8 @@ describe('C-01 silence', () => {
   })
 
   it('a copy of the store and of every record signs in no user', async () => {
-    const kept: string[] = []
-    const inner = memoryStore()
     // everything that the store ever gets
-    const store: Store = {
-      ...inner,
-      insert: (...given) => (kept.push(...given.map(String)), inner.insert(...given)),
-      update: (...given) => (kept.push(...given.map(String)), inner.update(...given)),
-      end: (...given) => (kept.push(...given.map(String)), inner.end(...given)),
-      add: (...given) => (kept.push(...given.map(String)), inner.add(...given)),
-    }
+    const { store, given: kept } = noting(memoryStore())
     const records: unknown[] = []
     for (const channel of ['ceremony', 'decision', 'signed-in'] as const) {
       onTestFinished(on(channel, (record) => records.push(record)))

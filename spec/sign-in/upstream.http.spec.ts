@@ -24,6 +24,7 @@ import { testIssuer, type TestIssuer } from 'koa-with-auth/testing'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { seconds } from '../support/servers/identityProvider.js'
 import { reserved } from '../support/servers/server.js'
+import { noting } from '../support/stores/stores.js'
 import { userAgent, type UserAgent } from '../support/servers/userAgent.js'
 import { json, wrongProvider } from '../support/servers/wrongProvider.js'
 import { aroundStore } from '../support/stores/aroundStore.js'
@@ -255,15 +256,8 @@ describe('the token of the user of a request', () => {
   it('stands in no cookie, row, record or error', async () => {
     const records: unknown[] = []
     onTestFinished(on('upstream', (record) => records.push(record)))
-    const texts: string[] = []
-    const store = memoryStore()
-    const noting: Store = {
-      ...store,
-      insert: (key, given, lifetime) => (texts.push(key, given), store.insert(key, given, lifetime)),
-      update: (key, given, lifetime, was) => (texts.push(key, given), store.update(key, given, lifetime, was)),
-      add: (set, member, lifetime) => (texts.push(set, member), store.add(set, member, lifetime)),
-    }
-    const { site, issuer, refreshes, anna } = await signedIn({ store: noting })
+    const { store, given } = noting(memoryStore())
+    const { site, issuer, refreshes, anna } = await signedIn({ store })
     const token = (await site.get(anna, '/token')).body
     atLater(400_000)
     const next = (await site.get(anna, '/token')).body
@@ -273,7 +267,7 @@ describe('the token of the user of a request', () => {
     expect(gone.status).toBe(401)
     const secrets = [token, next, ...refreshes().map((one) => String(one['refresh_token']))]
     const seen = JSON.stringify([
-      texts,
+      given,
       records,
       gone,
       site.errors.map(String),
