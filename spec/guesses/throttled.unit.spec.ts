@@ -288,6 +288,15 @@ describe('several limiters', () => {
   })
   const at = (index: number) => `192.0.2.${index}`
 
+  it('of an account counts guesses from many addresses together', async () => {
+    const { basic, calls } = passwords()
+    const a = throttled({ limiter: limits(2, 10, 100) })(basic)
+    expect(await tags(a, ...times(10, (index) => guess('anna', 'wrong', at(index))))).not.toContain('throttled')
+    expect(await tagOf(a, guess('anna', 'good', at(11)))).toBe('throttled')
+    expect(await tagOf(a, guess('ben', 'good', at(11)))).toBe('passed')
+    expect(calls).toHaveLength(11)
+  })
+
   it('T-05 a patient stranger locks no user out: for ten windows of every limiter, the owner passes in each second', async () => {
     const a = throttled({
       limiter: { accountAndAddress: memory(5, 7), account: memory(9, 60), address: memory(50, 40) },
