@@ -1,7 +1,15 @@
 /** Revocation stamps: a user who has none gets one, which is kept as long as any session that carries it. */
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { expect, it } from 'vitest'
-import { replaceStamp, stampFor, stampKey, stampNow, type SessionRecords } from '../../src/sessions/SessionRecords.js'
+import { endFor, endForwarded, forward, sessionEnds } from '../../src/sessions/SessionEnds.js'
+import {
+  replaceStamp,
+  sessionKey,
+  stampFor,
+  stampKey,
+  stampNow,
+  type SessionRecords,
+} from '../../src/sessions/SessionRecords.js'
 
 const records = (store: Store = memoryStore()): SessionRecords => ({
   ...{ name: 'shop', store, idle: 1000, absolute: 10_000, longest: 100_000 },
@@ -55,4 +63,24 @@ it('a store that keeps no stamp is an outage', async () => {
   const self = records({ ...memoryStore(), insert: never, update: never })
   for (const make of [stampFor, stampNow, replaceStamp])
     await expect(make(self, 'anna')).rejects.toThrow('keeps no revocation stamp')
+})
+
+it('a store that leads from one id to the next in a circle is an outage, and stops no process', async () => {
+  const text = JSON.stringify({ next: sessionKey('another'), since: Date.now(), user: 'anna' })
+  const before = JSON.stringify({ next: sessionKey('another'), since: 0, user: 'anna' })
+  const lying = (answer: string): Store => ({
+    ...memoryStore(),
+    get: (keys) => keys.map(() => answer),
+    insert: async () => false,
+  })
+  const ends = (store: Store) => sessionEnds({ ...records(store), list: undefined, tell: () => {} })
+  const signIn = { id: 'anna', at: Date.now(), stamp: 's' }
+  await expect(endForwarded(ends(lying(text)), 'one')).rejects.toThrow('without end')
+  await expect(forward(ends(lying(before)), 'one', 'two', signIn)).rejects.toThrow('without end')
+  const gone = {
+    ...lying(text),
+    get: (keys: ReadonlyArray<string>) => keys.map((_key, at) => (at === 1 ? text : undefined)),
+  }
+  const end = endFor(ends(gone), 'one', signIn)
+  await expect(end.ask?.(true)).rejects.toThrow('without end')
 })

@@ -4,10 +4,11 @@ import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { authSettings, httpBasicAuth, httpBearer, rateLimit, throttled, withAuth } from 'koa-with-auth'
+import { on } from 'koa-with-auth/events'
 import { countFailures, passwordSignIn } from 'koa-with-auth/sign-in'
 import { mockRequest } from 'koa-with-auth/testing'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { unhandledRejections } from '../support/runs/unhandled.js'
 import { sessionsApp } from '../support/sites/sessionsApp.js'
 
@@ -43,6 +44,7 @@ describe('A-30', () => {
     const promised = () => Promise.reject(new Error('no')) as never
     const { visitor } = await sessionsApp(undefined, {
       isSuperuser: promised,
+      list: { label: promised },
       below: (app) => {
         const user = httpBearer({ authenticate: () => ({ name: 'anna' }) })
         const router = new Router()
@@ -51,12 +53,13 @@ describe('A-30', () => {
         router.get('/limiter', withAuth(user, rateLimit({ limiter: promised, by: () => 'x' })), () => {})
         const basic = httpBasicAuth({ authenticate: () => false })
         router.get('/keys', withAuth(throttled({ limiter, keys: promised })(basic)), () => {})
-        app.use(authSettings({ trustedOrigins: promised }))
+        app.use(authSettings({ trustedOrigins: promised, events: { subject: promised } }))
         app.use(router.routes())
       },
     })
+    onTestFinished(on('decision', () => {}))
     const anna = visitor()
-    await anna.post('/login')
+    expect((await anna.post('/login')).status).toBe(200)
     const bearer = { headers: { Authorization: 'Bearer t' } }
     const basic = { headers: { Authorization: 'Basic YTpi' } }
     const answers = [

@@ -14,7 +14,7 @@ import type { Exchange, PathParameters } from '../core/Exchange.js'
 import { branchesOf, outcomeOf, whyOf, type AuthError } from '../core/AuthError.js'
 import { decideOf, make, mapLeaves, type Authenticator } from '../core/Authenticator.js'
 import { andThen, isAnonymous, type Evaluation } from '../core/Result.js'
-import { ownFields, ownOrGetter } from '../core/data.js'
+import { ownFields, ownOrGetter, unawaited } from '../core/data.js'
 import type { EndSource } from '../core/ends.js'
 import { decisions, type Names, type Decision, type DecisionBranch } from '../core/events.js'
 import { type Leaf, type Description, leaves, schemeNameOf } from '../core/Description.js'
@@ -112,7 +112,7 @@ const actorOf = (one: unknown): string | undefined => {
 
 const namedBy = (name: (principal: unknown) => unknown, principal: unknown): string | undefined => {
   try {
-    const answer = name(principal)
+    const answer = unawaited(name(principal))
     return typeof answer === 'string' ? answer : undefined
   } catch {
     // an exception must not prevent the response, so the record has no name

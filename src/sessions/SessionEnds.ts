@@ -10,6 +10,7 @@ import { recordDigest } from '../core/events.js'
 import { ends } from '../ends/ends.js'
 import { fromNow, memory, type Memory } from '../core/memory.js'
 import type { Tell } from '../stores/signals.js'
+import { StoreUnavailable } from '../stores/within.js'
 import { entryKey, forwardIn, forwardKey, sessionKey, stampKey, textAt, type SessionRecords } from './SessionRecords.js'
 import { detailsOf, type SignIn } from './SignIn.js'
 import { endElsewhere, isListed, type SignInList } from './SignInList.js'
@@ -90,11 +91,18 @@ const isEndedHere = (self: SessionEnds, { key, signIn }: SessionEnd): boolean =>
   )
 }
 
+// So many rotations of one session are followed at once: a store that answers wrongly could lead in a circle
+const MOST_ROTATIONS = 1000
+
+const throwEndless = (): never => {
+  throw new StoreUnavailable('the session store leads from one id of a session to the next without end')
+}
+
 // One question, and one more for each rotation since
 const findRotated = async (self: SessionEnds, end: SessionEnd) => {
   const { signIn } = end
   const about = [stampKey(self.name, signIn.id), entryOf(self, signIn)].filter((key) => key !== undefined)
-  for (let at = -Infinity; ;) {
+  for (let at = -Infinity, rotations = 0; rotations < MOST_ROTATIONS; rotations++) {
     const [text, forward, stamp, entry] = await self.store.get([end.key, forwardKey(end.key), ...about])
     // a store of several nodes may have read it before a rotation, and the session after it
     const isGone = text === undefined && forward === undefined
@@ -106,6 +114,7 @@ const findRotated = async (self: SessionEnds, end: SessionEnd) => {
     end.id = to.next
     end.isKey = true
   }
+  return throwEndless()
 }
 
 const look = async (self: SessionEnds, end: SessionEnd, gone: EndCause): Promise<EndCause | number> => {
@@ -148,7 +157,8 @@ export const forward = async (self: SessionEnds, id: string, nextId: string, sig
   const { idle = self.idle, listed } = detailsOf(signIn)
   const [key, next, user] = [sessionKey(id), sessionKey(nextId), signIn.id]
   const text = JSON.stringify({ next, since: Date.now(), user, listed })
-  for (let from = key; ;) {
+  for (let from = key, rotations = 0; ; rotations++) {
+    if (rotations === MOST_ROTATIONS) throwEndless()
     if (await self.store.insert(forwardKey(from), text, 2 * idle)) break
     const found = forwardIn(await textAt(self, forwardKey(from)))
     // of several requests that rotate it at the same time, the first goes on; one that failed is forwarded from
@@ -165,7 +175,8 @@ export const forward = async (self: SessionEnds, id: string, nextId: string, sig
 
 /** Ends the next session of one whose id was rotated a moment ago. Rejects in an outage. */
 export const endForwarded = async (self: SessionEnds, id: string): Promise<void> => {
-  for (let key = sessionKey(id); ;) {
+  for (let key = sessionKey(id), rotations = 0; ; rotations++) {
+    if (rotations === MOST_ROTATIONS) throwEndless()
     const found = forwardIn(await textAt(self, forwardKey(key)))
     if (found === undefined || Date.now() - found.since > JUST_ROTATED) return
     const { next, user, listed } = found

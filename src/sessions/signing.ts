@@ -9,6 +9,7 @@ import { exchangeOf, settingsOf } from '../core/Exchange.js'
 import { signedIn } from '../core/events.js'
 import { addedTo, proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
 import * as is from '../core/checks.js'
+import { unawaited } from '../core/data.js'
 import { checkOptions, withoutUndefined, type Checks } from '../core/options.js'
 import { randomId } from '../crypto/secrets.js'
 import { hasData, sessionData } from '../kinds/plainSession.js'
@@ -119,7 +120,9 @@ const detailsFrom = (options: LogInOptions): Details => {
 
 // With a list, what a session calls its grants is the id of its entry
 const sessionNames = ({ list, label }: SessionHost, request: Request, { grant }: OwnLogInOptions): Details =>
-  list === undefined ? { grant } : { listed: grant ?? randomId(16), label: label?.(request) }
+  list === undefined ? { grant } : { listed: grant ?? randomId(16), label: labelIn(label?.(request)) }
+
+const labelIn = (said: unknown): string | undefined => (typeof unawaited(said) === 'string' ? String(said) : undefined)
 
 const sessionListOf = ({ host }: SessionOwner): SignInList => {
   if (host.list !== undefined) return host.list
