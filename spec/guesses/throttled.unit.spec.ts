@@ -196,6 +196,14 @@ describe('keys of the counts', () => {
     )
   })
 
+  it.each<[string, string, string]>([
+    ['another address of one /64 network', '2001:db8:1:2::1', '2001:db8:1:2:ffff::9'],
+    ['IPv4 as IPv6', '192.0.2.1', '::ffff:192.0.2.1'],
+  ])('T-06 %s is the same address', async (_name, first, second) => {
+    const a = throttled({ limiter: memory(1) })(passwords().basic)
+    expect(await tags(a, guess('anna', 'wrong', first), guess('anna', 'wrong', second))).toBe('invalid throttled')
+  })
+
   it("an address that keys returns is shortened like the client's own, if it is an address", async () => {
     const address = ['2001:db8::1', '[2001:db8::2]:443', 'tenant:7', 'tenant:8', '', '192.0.2.1:5']
     const a = throttled({ limiter: memory(1), keys: () => ({ account: 'anna', address: address.shift() }) })(
