@@ -1,13 +1,12 @@
 /** header lines that Node drops, and keys in URLs. */
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { apiKeyQuery, constantTimeEqual, httpBearer, withAuth } from 'koa-with-auth'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { expectAccepted, guardedApp, sendCounted } from '../support/sites/guardedApp.js'
 import { valuesOf } from '../support/servers/rawSocket.js'
-import { ask, listen, serve } from '../support/servers/server.js'
+import { ask, listen, listening, serve } from '../support/servers/server.js'
 
 const SECRET = 'supersecret'
 let asked: string[] = []
@@ -28,12 +27,7 @@ describe('A-24 header lines that Node dropped', () => {
     const answer = under.app.callback()
     const server = createServer((req, res) => void answer(req, res))
     if (maxHeadersCount !== undefined) server.maxHeadersCount = maxHeadersCount
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    try {
-      await use((server.address() as AddressInfo).port)
-    } finally {
-      server.close()
-    }
+    await use(await listening(server))
   }
   // Host and Connection are two of the lines
   const withLines = (port: number, path: string, lines: number) =>

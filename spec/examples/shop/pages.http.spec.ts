@@ -1,9 +1,9 @@
 /** The pages of the shop say what became of each way, and why a password will not do; without a word for whoever sends JSON. */
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createHash } from 'node:crypto'
 import type { JsonClient } from '../../support/servers/jsonClient.js'
+import { listening } from '../../support/servers/server.js'
 import { html, outcome } from '../../support/sites/shopClient.js'
 import { ANOTHER, pathOf, registeredAt, shopSite, type ShopSite } from '../../support/sites/shopSite.js'
 
@@ -104,9 +104,7 @@ const leaks = async (leaked: string): Promise<string> => {
   const server = createServer((request, response) => {
     response.end(request.url === `/range/${digest.slice(0, 5)}` ? `${digest.slice(5)}:7\r\n` : '')
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/range/`
+  return `http://127.0.0.1:${await listening(server)}/range/`
 }
 
 // What the form of a page sends, and where

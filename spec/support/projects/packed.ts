@@ -12,8 +12,6 @@ const npm = (cwd: string, ...args: string[]): string =>
 /** What `npm pack` says about a package. */
 interface PackedFiles {
   readonly filename: string
-  /** The size of the tarball in bytes. */
-  readonly size: number
   readonly files: ReadonlyArray<{ readonly path: string }>
 }
 
@@ -25,8 +23,6 @@ export interface PackedProject {
   /** Packs again without scripts: what the package would contain now. */
   readonly listFiles: (withFiles: Readonly<Record<string, string>>) => ReadonlyArray<string>
   readonly files: ReadonlyArray<string>
-  /** The size of the tarball in bytes. */
-  readonly packedBytes: number
   readonly remove: () => void
 }
 
@@ -93,7 +89,6 @@ export const packedProject = (beside: ReadonlyArray<string>): PackedProject => {
     folder,
     tarball: join(once, 'source', packed.filename),
     files: packed.files.map(({ path }) => path),
-    packedBytes: packed.size,
     listFiles: (withFiles) => {
       const source = mkdtempSync(join(tmpdir(), 'koa-with-auth-source-'))
       cpSync(join(once, 'source'), source, { recursive: true, verbatimSymlinks: true })
