@@ -9,7 +9,7 @@ import type { Request } from 'koa'
 import { apiKeyHeader, AuthError, authSettings, Challenge, httpBearer, onError, withAuth } from 'koa-with-auth'
 import { describedAs } from 'koa-with-auth/fp'
 import { afterAll, describe, expect, it, vi } from 'vitest'
-import { bearer, challenge, expectCrashed, expectPassed, operation } from '../support/models/behavior.js'
+import { bearer, challenge, expectPassed, operation } from '../support/models/behavior.js'
 import * as Behavior from '../support/models/behavior.js'
 import { atOnce, later, type AnswerRow } from '../support/models/hookAnswers.js'
 import { unhandledRejections } from '../support/runs/unhandled.js'
@@ -213,13 +213,6 @@ describe('5.1.3 any function is accepted', () => {
       Behavior.expectDenied(await ask(), 401, challenges)
     }
   })
-
-  it.each([
-    ['rejects', (): Promise<never> => Promise.reject(new Error('down'))],
-    ['yields no Either', async (): Promise<string> => 'a'],
-  ] as const)('a raw `ReaderTaskEither` that %s is a 500, and no request passes', async (_what, task) =>
-    expectCrashed(await (await operation(withAuth(() => task))).ask()),
-  )
 })
 
 it('5.1.5 R04 an Error that is returned gets the response of the handler of its class', async () => {

@@ -47,12 +47,6 @@ describe('2.1 the kinds', () => {
     },
   )
 
-  test('2.1 a plain function gets the request, and reads what it wants', async () => {
-    const { ask } = await operation(withAuth((request) => request.get('X-Forwarded-By') === 'proxy' && request.method))
-    expectPassed(await ask('/x', { headers: { 'X-Forwarded-By': 'proxy' } }), 'GET')
-    expectDenied(await ask(), 401, [challenge.custom])
-  })
-
   const sessionKinds = [
     { kind: 'SessionAuth', authenticator: sessionAuth(), user: { username: 'anna' } },
     { kind: 'SessionAuthSuperUser', authenticator: sessionAuthSuperUser(), user: { username: 'a', isSuperuser: true } },

@@ -38,23 +38,18 @@ export interface EndSource {
   readonly scopes?: ReadonlyArray<string>
 }
 
-/** @internal When a principal expires, in milliseconds since 1970; `undefined` if it does not say so. */
-const expiryOf = (principal: unknown): number | undefined => {
-  if (typeof principal !== 'object' || principal === null || !('expiresAt' in principal)) return undefined
-  const { expiresAt } = principal
-  const at = expiresAt instanceof Date ? expiresAt.getTime() : expiresAt
-  return typeof at === 'number' && !Number.isNaN(at) ? at : undefined
-}
-
-/** @internal The end of a principal that says when it expires. */
+/** @internal The end of a principal that says when it expires, in milliseconds since 1970 or as a date. */
 export class PrincipalSource implements EndSource {
   readonly #principal: unknown
   constructor(principal: unknown) {
     this.#principal = principal
   }
   endFor(): End | undefined {
-    const at = expiryOf(this.#principal)
-    return at === undefined ? undefined : new End(at)
+    const principal = this.#principal
+    if (typeof principal !== 'object' || principal === null || !('expiresAt' in principal)) return undefined
+    const { expiresAt } = principal
+    const at = expiresAt instanceof Date ? expiresAt.getTime() : expiresAt
+    return typeof at === 'number' && !Number.isNaN(at) ? new End(at) : undefined
   }
 }
 
