@@ -372,6 +372,8 @@ export const bundle = async (folder) => {
         buildEnd() {
           parts = partsOfRoot(orderFrom((id) => this.getModuleInfo(id), join(root, 'src/index.ts')))
           parts.delete(join(root, 'src/index.ts'))
+          // it does something when it is loaded, so a bundle has all of its chunk: only the entry points import it
+          parts.set(join(root, 'src/koa/development.ts'), `root${PARTS}`)
         },
       },
     ],
