@@ -350,6 +350,14 @@ const inLines = (name, code) => {
   )
 }
 
+// Rolldown reads inherited names, too: a property that a merge put on all objects would end the import
+const withOwnNames = (name, code) => {
+  if (!name.includes('rolldown-runtime')) return code
+  const own = code.replace(/for \(var (\w+) in (\w+)\)/g, 'for (var $1 of Object.keys($2))')
+  if (own === code) throw new Error(`${name}: no loop over names`)
+  return own
+}
+
 const minifying = {
   module: true,
   compress: true,
@@ -408,7 +416,7 @@ export const bundle = async (folder) => {
     })
   }
   const chunks = output.map(({ fileName, code }) => {
-    const minified = minifySync(fileName, shakeable(fileName, code), minifying)
+    const minified = minifySync(fileName, shakeable(fileName, withOwnNames(fileName, code)), minifying)
     if (minified.errors.length > 0) throw new Error(minified.errors[0].message)
     return { fileName, code: minified.code }
   })

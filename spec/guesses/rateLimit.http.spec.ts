@@ -6,6 +6,7 @@ import { expectGuarded } from 'koa-with-auth/testing'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it, vi } from 'vitest'
 import { stoppedClock } from '../support/runs/clock.js'
+import { pollute } from '../support/runs/pollute.js'
 import { ask, listen } from '../support/servers/server.js'
 
 interface User {
@@ -54,6 +55,14 @@ describe('rateLimit', () => {
     expect([over.headers.get('retry-after'), over.limit]).toEqual(['30', '"default";r=0;t=30'])
     expect(JSON.parse(over.text)).toMatchObject({ status: 429 })
     expect((await get('b')).status).toBe(200)
+  })
+
+  it('R09 a merge that writes to all objects adds no field to an answer', async () => {
+    const limiter = new RateLimiterMemory({ points: 3, duration: 30 })
+    const { get } = await site(withAuth(user, rateLimit({ limiter, by })))
+    pollute({ 'x-merged': 'yes' })
+    const answer = await get('a')
+    expect([answer.status, answer.limit, answer.headers.get('x-merged')]).toEqual([200, '"default";r=2;t=30', null])
   })
 
   it.each<[string, object, string, string | null]>([

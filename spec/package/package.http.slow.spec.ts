@@ -155,6 +155,14 @@ describe('the packed package', () => {
     expect(named).toStrictEqual(['koa-with-auth/sign-in/oidc openid-client'])
   })
 
+  it('R09 ES modules are imported where a merge has written to all objects', () => {
+    const written = "Object.prototype.merged = 'yes'; await import('koa-with-auth')"
+    const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', written], {
+      cwd: project.folder,
+    })
+    expect([status, String(stderr)]).toEqual([0, ''])
+  })
+
   it.each(['import', 'require'])('by %s: a mistake shows its message, not the whole module that throws', (how) => {
     const load = how === 'import' ? "await import('koa-with-auth')" : "require('koa-with-auth')"
     const type = how === 'import' ? 'module' : 'commonjs'

@@ -191,6 +191,10 @@ function writeCompleteHead(this: ServerResponse, status: number, message?: unkno
   return applied.writeHead.call(this, status, ...left)
 }
 
+const setFields = (response: ServerResponse, fields: Readonly<Record<string, string>>): void => {
+  for (const [name, value] of Object.entries(fields)) response.setHeader(name, value)
+}
+
 const completeHead = (response: ServerResponse, status: number, { ctx, headers, realm }: Applied): void => {
   const { description, vary, cacheControl, referrerPolicy, exposesChallenges, responseFields } = headers
   if (!response.hasHeader('cache-control')) response.setHeader('cache-control', cacheControl)
@@ -199,9 +203,9 @@ const completeHead = (response: ServerResponse, status: number, { ctx, headers, 
   }
   addVary(response, vary)
   const decided = knownExchange(response)?.fields
-  for (const name in decided) response.setHeader(name, decided[name] ?? '')
+  if (decided !== undefined) setFields(response, decided)
   const further = responseFields?.()
-  for (const name in further) response.setHeader(name, further[name] ?? '')
+  if (further !== undefined) setFields(response, further)
   // in this order, because Node makes `headers` when it is first read
   if (exposesChallenges !== undefined && ctx.req.headers.origin !== undefined && exposesChallenges(ctx.request))
     expose(response, ['WWW-Authenticate', ...Object.keys(further ?? {})].join(', '))
