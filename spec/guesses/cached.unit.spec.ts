@@ -189,6 +189,15 @@ describe('what was kept', () => {
     expect([await counted('date'), await counted('none')]).toEqual([1, 0])
   })
 
+  it.each([['anna'], [7], [true], [Symbol('anna')]])('is whatever the hook lets in, such as %s', async (principal) => {
+    let calls = 0
+    const authenticate = cached((_request, _token: string) => (calls++, principal), { maxAge: 1000 })
+    const bearer = httpBearer({ authenticate })
+    const request = () => mockRequest({ fields: [['Authorization', 'Bearer x']] })
+    for (let at = 0; at < 2; at++) expect(await bearer.evaluate(request())).toMatchObject(E.right(principal))
+    expect(calls).toBe(1)
+  })
+
   it('says so, and still ends as the key that the hook has asked', async () => {
     const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
     const { key } = await keys.issue({ owner: 'anna' })
