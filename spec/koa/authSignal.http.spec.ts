@@ -9,7 +9,7 @@ import {
   allOf,
   anyOf,
   apiKeyHeader,
-  AuthEndedError,
+  type AuthEndedError,
   AuthError,
   authSignal,
   guardApp,

@@ -1,7 +1,7 @@
 /** With `spent`, a delivery is handled once: it is a 409 while its handler runs, and a 200 after a 2xx. After any other answer it may come again. H-06. */
 import { EventEmitter, once } from 'node:events'
 import { connect } from 'node:net'
-import Koa from 'koa'
+import type Koa from 'koa'
 import { allOf, anyOf, httpBearer } from 'koa-with-auth'
 import { memoryStore, oneTimeIds, type Store } from 'koa-with-auth/stores'
 import { github, standardWebhooks, webhook } from 'koa-with-auth/webhooks'

@@ -46,7 +46,7 @@ export const sections: Readonly<Record<string, Measure>> = {
   sockets: async (quick) => [
     await sockets(quick ? { generations: 1, rounds: 4, requests: 600 } : { generations: 6, rounds: 8, requests: 1500 }),
   ],
-  tail: async (quick) => [await tail(quick ? { rounds: 2, seconds: 1 } : { rounds: 9, seconds: 6 })],
+  tail: async (quick) => [await tail(quick ? { rounds: 2, seconds: 1 } : { rounds: 7, seconds: 4 })],
 }
 
 /** What `--only` takes. */
