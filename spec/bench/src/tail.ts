@@ -75,8 +75,8 @@ const rowsAt = (share: number, rounds: Rounds): ReadonlyArray<Row> => {
   return quantiles.flatMap((quantile): ReadonlyArray<Row> => [
     ...(['bare', 'by hand', 'ours'] as const).map((name): Row => ({
       name: `${at}: ${quantile}, ${name}`,
-      value: of((time) => time(name), quantile),
-      unit: 'ms',
+      value: of((time) => 1000 * time(name), quantile),
+      unit: 'us',
     })),
     {
       name: `${at}: ${quantile}, ours beside by hand`,
