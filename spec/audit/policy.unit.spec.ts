@@ -378,3 +378,17 @@ describe('a policy file', () => {
     expect(lineFrom(text)).toBeUndefined()
   })
 })
+
+it('comparing many lines reads each of them a few times', () => {
+  let reads = 0
+  const [line] = linesOf(audit(new Router().get('/x', withAuth(bearer), handle)))
+  const all = Array.from({ length: 500 }, (_, at) => ({
+    ...line!,
+    get operation() {
+      reads++
+      return `GET /x${at}`
+    },
+  }))
+  expect(differencesOf([], all)).toHaveLength(500)
+  expect(reads).toBeLessThan(20 * 500)
+})

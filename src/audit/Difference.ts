@@ -41,14 +41,20 @@ export const differencesOf = <L extends PolicyLine>(
 ): ReadonlyArray<Difference<L>> => {
   const [was, is] = [withoutThose(before, after, lineText), withoutThose(after, before, lineText)]
   const order = { before: byOperation(before), after: byOperation(after) }
-  const all = [...new Set([...is, ...was].map(comparedName))].flatMap((name) =>
-    paired(
-      was.filter((line) => comparedName(line) === name),
-      is.filter((line) => comparedName(line) === name),
-      order,
-    ),
-  )
-  return inOrder(all)
+  const [wasNamed, isNamed] = [byName(was), byName(is)]
+  const names = new Set([...isNamed.keys(), ...wasNamed.keys()])
+  return inOrder([...names].flatMap((name) => paired(wasNamed.get(name) ?? [], isNamed.get(name) ?? [], order)))
+}
+
+const byName = <L extends PolicyLine>(lines: ReadonlyArray<L>): ReadonlyMap<string, ReadonlyArray<L>> => {
+  const named = new Map<string, L[]>()
+  for (const line of lines) {
+    const name = comparedName(line)
+    const same = named.get(name)
+    if (same === undefined) named.set(name, [line])
+    else same.push(line)
+  }
+  return named
 }
 
 // Another function of middleware is not a change of it
