@@ -154,7 +154,9 @@ describe('the options of every entry point', () => {
       'src/sign-in/oidc/Client.ts: Client.secret',
       'src/sign-in/oidc/exchange.ts: ExchangeOptions.scope',
       'src/sign-in/oidc/oauth2.ts: OAuth2Options.issuer',
+      'src/sign-in/oidc/oidc.ts: OidcOptions.acrValues',
       'src/sign-in/oidc/oidc.ts: OidcOptions.idTokenAlgorithm',
+      'src/sign-in/oidc/oidc.ts: OidcOptions.maxAge',
       'src/sign-in/passwordSignIn.ts: PasswordSignInOptions.factors',
     ])
   })

@@ -11,7 +11,7 @@ import parse from 'co-body'
 import Koa, { type Middleware } from 'koa'
 import { anyOf, httpBearer, withAuth } from 'koa-with-auth'
 import { github, webhook } from 'koa-with-auth/webhooks'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sendRaw } from '../support/servers/rawSocket.js'
 import { githubSignature, SECRET, webhookSite } from '../support/sites/webhookSite.js'
 
@@ -184,11 +184,13 @@ describe('a body that is no good', () => {
   })
 
   it('that has come is there however long a handler waits before it reads', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
     const site = await webhookSite({
       settings: { timeout: 150 },
       handler: async (ctx) => {
-        // longer than the guard had waited for the body
-        await new Promise((resolve) => setTimeout(resolve, 200))
+        // longer than the guard would have waited for the body
+        await vi.advanceTimersByTimeAsync(200)
         Object.assign(ctx, { status: 200, body: await parse.text(ctx.req) })
       },
     })

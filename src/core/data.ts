@@ -39,7 +39,7 @@ export const ownFields = (record: object): Readonly<Record<string, unknown>> => 
 export const jsonFields = (text: string): Readonly<Record<string, unknown>> | undefined => {
   const read: unknown = unlessThrown(() => JSON.parse(text))
   if (typeof read !== 'object' || read === null || Array.isArray(read)) return undefined
-  // Safe: nobody else has this object yet, and a copy would take longer
+  // Safe: the object is new, and a copy would take longer
   return Object.setPrototypeOf(read, null) as Readonly<Record<string, unknown>>
 }
 

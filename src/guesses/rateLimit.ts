@@ -41,9 +41,9 @@ const checks: Checks<RateLimitOptions<never>> = {
 }
 
 /**
- * A condition that counts accepted requests, once all conditions of all levels have let them in. Beyond the limit the answer is 429 with `Retry-After`, and the operation does not run. Each
- * answer says what is left, in `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11). A limiter that fails is a
- * 503. Throws a TypeError for options that cannot work, and for an authenticator that admits anonymous callers.
+ * A condition that counts accepted requests, once all conditions of all levels have let them in. Beyond the limit the answer is 429 with
+ * `Retry-After`, and the operation does not run. Each answer has the points that are left, in `RateLimit` and `RateLimit-Policy`
+ * (draft-ietf-httpapi-ratelimit-headers-11). A limiter that fails is a 503. Throws a TypeError for options that cannot work, and for an authenticator that admits anonymous callers.
  *
  * @example
  * import { httpBearer, rateLimit, withAuth } from 'koa-with-auth'

@@ -292,7 +292,7 @@ export const readCompact = (token: string): ParsedToken | undefined => {
 // The last characters whose stray bits are zero, by how many characters of a group of four there are
 const canonicalEnds: ReadonlyArray<string> = ['', '', 'AQgw', 'AEIMQUYcgkosw048']
 
-// RFC 4648 §3.5: Node ignores stray bits; only the canonical form is accepted, so that a token has one spelling. `compact` has read the letters
+// RFC 4648 §3.5: Node ignores stray bits; only the canonical form is accepted, so that a token has one spelling. The letters were checked before
 const canonicalBytes = (part: string): Buffer | undefined => {
   const rest = part.length % 4
   return rest === 0 || canonicalEnds[rest]?.includes(part.slice(-1)) === true

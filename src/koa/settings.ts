@@ -69,9 +69,9 @@ export const serverError = (error: unknown): Error => {
 }
 
 /**
- * An exception of an operation as Koa can answer it. For `null`, Koa answers nothing; for an error that it cannot read or write, or whose
- * headers Node refuses, it ends the process; a status of a success would look like one. These are wrapped. Any other is returned as it is,
- * and so is one that a registered handler answers.
+ * An exception of an operation in a form that Koa can answer. Koa answers nothing for `null`. It ends the process for an error that it
+ * cannot read or write, or whose headers Node refuses. It would answer a success for an error with such a status. These are wrapped. Any
+ * other exception is returned as it is, and so is an exception that a registered handler answers.
  */
 export const answerable = (error: unknown, { exceptionHandlers }: Settings): unknown => {
   try {

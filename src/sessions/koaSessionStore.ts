@@ -217,7 +217,7 @@ const unpolluted = (data: unknown): unknown =>
     ? data
     : Object.fromEntries(Object.keys(data).map((key) => [key, sessionField(data, key)]))
 
-// JSON makes of these an object without their content, which nobody would miss before the next request
+// JSON drops the content of these, and a program would see that at the next request
 const EMPTIED = /^\[object ((?:Weak)?(?:Map|Set)|Promise|RegExp|Error)\]$/
 
 const kept = (key: string, value: unknown): unknown => {

@@ -122,7 +122,10 @@ const detailsFrom = (options: LogInOptions): Details => {
 const sessionNames = ({ list, label }: SessionHost, request: Request, { grant }: OwnLogInOptions): Details =>
   list === undefined ? { grant } : { listed: grant ?? randomId(16), label: labelIn(label?.(request)) }
 
-const labelIn = (said: unknown): string | undefined => (typeof unawaited(said) === 'string' ? String(said) : undefined)
+const labelIn = (said: unknown): string | undefined => {
+  const label = unawaited(said)
+  return typeof label === 'string' ? label : undefined
+}
 
 const sessionListOf = ({ host }: SessionOwner): SignInList => {
   if (host.list !== undefined) return host.list

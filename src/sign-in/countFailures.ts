@@ -21,9 +21,10 @@ export const usualLimiters = (): Limiters => ({
 })
 
 /**
- * Makes a function that counts a guess at an account, by the account and the client's address. It resolves to what `check` found, and
- * rejects with `SignInRefused` if that is nothing, as of any hook (403 `wrong`: also `None` and a Left), or if there were too many guesses (429). A success is not counted.
- * Without a limiter, it counts as `passwordSignIn` does. Throws a TypeError for what is no limiter.
+ * Makes a function that counts a guess at an account, by the account and the client's address. It resolves to the answer of `check`, which
+ * is judged as that of any hook. It rejects with `SignInRefused` for a refusal (403 `wrong`; also for `None` and a Left), and for too many
+ * guesses (429). A success is not counted. Without a limiter, it counts as `passwordSignIn` does. Throws a TypeError for a value that is no
+ * limiter.
  *
  * @example
  * import type { Context } from 'koa'

@@ -47,7 +47,10 @@ type Awaitable<A> = A | Promise<A>
 export interface PasswordSignInOptions<U extends object> extends SignInOptions<PasswordDone<U>> {
   /** The account of a name, or nothing. It is asked once more when the password was right, because a reset may have changed it. */
   readonly accountOf: (name: string) => Awaitable<Maybe<PasswordAccount<U>>>
-  /** The second factor: `secondFactor(...)`, for users who have set it up, or a function that returns that of a user. Default none. `undefined` is a TypeError. */
+  /**
+   * The second factor: `secondFactor(...)`, for users who have set it up, or a function that returns that of a user. Default none.
+   * `undefined` is a TypeError.
+   */
   readonly factors?: SecondFactor | ((user: U) => Awaitable<Maybe<SecondFactor>>)
   /**
    * Counts wrong passwords. Default: in the memory of this process, ten for an account from an address in 15 minutes, and a
@@ -61,7 +64,8 @@ export interface PasswordSignInOptions<U extends object> extends SignInOptions<P
   readonly save?: ((user: U, hash: string) => unknown) | undefined
   /**
    * Called when a user has just been signed in, also after a second factor: to mail "new sign-in", or to lead to a page that comes first.
-   * `remember` is that of the form with the password; after a second factor, `false`, and `body` is that of the code. If it writes a response, that is the answer. If it throws, the sign-in is undone.
+   * `remember` is that of the form with the password; after a second factor, `false`, and `body` is that of the code. If it writes a
+   * response, that is the answer. If it throws, the sign-in is undone.
    */
   readonly signedIn?: ((ctx: Context, done: PasswordDone<U>) => unknown) | undefined
   /** Other names of the fields, such as `{ username: 'email' }`. */
@@ -115,9 +119,10 @@ const noAccount: Result<never> = E.left(AuthErrors.unfinished('noAccount'))
  * will do if `accountOf` knows users by their identifier, and `factors` is no function.
  *
  * A wrong password, an unknown name and a user without a password are the same 403 `wrong`, after the same work. The right password of
- * a user who is not active (`isActive` of `sessions`) is a 403 `noAccount`. Beyond the limit it is a 429, fields that are missing or sent twice are a 400 `malformed`, another site's form is a 403, an outage a 503. Browsers
- * get each as a page, with the form to try again. A GET is the form itself. `remember` has an effect through `idle` and `absolute`:
- * `absolute: ({ remember }) => remember && 30 * DAY`. Throws a TypeError for options that cannot work.
+ * a user who is not active (`isActive` of `sessions`) is a 403 `noAccount`. Beyond the limit it is a 429, fields that are missing or sent
+ * twice are a 400 `malformed`, another site's form is a 403, an outage a 503. Browsers get each as a page, with the form to try again. A GET
+ * is the form itself. `remember` has an effect through `idle` and `absolute`: `absolute: ({ remember }) => remember && 30 * DAY`. Throws a
+ * TypeError for options that cannot work.
  *
  * @example
  * import { hash } from 'koa-with-auth/passwords'

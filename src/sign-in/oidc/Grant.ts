@@ -38,7 +38,7 @@ export interface Grants {
   readonly keys: () => unknown
   /** Asks the provider for the successors of tokens. Throws `GrantEnded` for `invalid_grant`; any other exception is an outage. */
   readonly refresh: (tokens: Tokens, place: GrantPlace) => Promise<Tokens>
-  /** Gets tokens of a grant that ended while they came, which nobody keeps. */
+  /** Gets the tokens that came after their grant had ended. They are in no store. */
   readonly dropped: (tokens: Tokens) => void
   readonly clock: typeof systemClock
   /** The refreshes of this process that are under way, by key. */

@@ -38,9 +38,13 @@ export interface OidcOptions extends Asking, ProviderOptions, ProviderPlace {
   readonly pushed?: boolean | undefined
   /**
    * The only algorithm of ID tokens. Default: those in the provider's metadata, but none by a secret. `HS256` is by the client's secret,
-   * of at least 32 bytes (OpenID Connect Core §10.1). `undefined` is a TypeError, as it is for `maxAge` and `acrValues`.
+   * of at least 32 bytes (OpenID Connect Core §10.1). `undefined` is a TypeError.
    */
   readonly idTokenAlgorithm?: IdTokenAlgorithm
+  /** That of all sign-ins. `undefined` is a TypeError. */
+  readonly maxAge?: number
+  /** Those of all sign-ins. `undefined` is a TypeError. */
+  readonly acrValues?: ReadonlyArray<string>
   /** `false` for a provider that puts no nonce into its ID tokens; PKCE binds the code to the browser. Default `true`. */
   readonly nonce?: boolean | undefined
   /** How far the clocks may differ, in milliseconds. Default 30,000. */

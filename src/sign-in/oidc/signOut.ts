@@ -190,7 +190,7 @@ export const backChannelLogout = (kind: OidcKind, options: BackChannelLogoutOpti
   return stating(handler, { part: 'backChannelLogout' })
 }
 
-// With a number, say, nobody would be signed out, and the provider would not say it again
+// A number would end no session, and the provider sends a logout token once
 const userIn = (answer: unknown): string | undefined => {
   if (!answer) return undefined
   if (typeof answer === 'string') return answer
