@@ -193,6 +193,12 @@ describe('audit --asvs', () => {
     ['7.3.2', 'not known', /365 days; say why/, () => me(undefined, { absolute: 365 * DAY })],
     ['7.3.2', 'not known', /POST \/s last/, () => me(post('/s', password({ absolute: () => 365 * DAY })))],
     ['7.3.2', 'not known', /ask for no other: POST \/s/, () => me(post('/s', handle))],
+    [
+      '7.3.1',
+      'not known',
+      /ask for no other: POST \/as/,
+      () => me((router) => router.post('/as', withAuth(sessionAuth()), handle)),
+    ],
     ['6.3.1', 'holds', /at POST \/s/, () => me(post('/s', password()))],
     [
       '6.3.1',

@@ -217,7 +217,7 @@ export const rules = [
   {
     id: 'metadata-cors',
     rule: 'Pages of every origin may read it',
-    source: 'RFC 9728 §3.1',
+    source: 'Fetch, CORS protocol',
     run: async (site) => {
       const { answer, what } = await documentOf(wellKnownOf(site.url))
       return { ok: answer?.headers['access-control-allow-origin'] === '*', what }

@@ -186,15 +186,16 @@ describe('signing in with a provider', () => {
   })
 
   // O-13
-  it('does not begin by a form in a frame of the same site', async () => {
+  it('does not begin by a form in a frame of the same site, nor by a form of another site', async () => {
     const { site, provider, browser } = await start()
     await browser.send(`${site.origin}/sign-in/as/bert`, { method: 'POST' })
-    const begun = async (destination: string) => {
-      const headers = { 'Sec-Fetch-Dest': destination, 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
+    const begun = async (destination: string, from = 'same-origin') => {
+      const headers = { 'Sec-Fetch-Dest': destination, 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': from }
       return browser.send(`${site.origin}/accounts/provider`, { method: 'POST', headers })
     }
     const page = await begun('iframe')
     expect([page.status, page.setCookie, provider.asked]).toEqual([403, [], []])
+    expect((await begun('document', 'cross-site')).status).toBe(403)
     expect((await begun('document')).status).toBe(303)
   })
 

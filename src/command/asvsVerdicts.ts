@@ -5,6 +5,7 @@
 import { findingsOf } from '../audit/findings.js'
 import type { Audited } from '../audit/application.js'
 import { enforcedIn } from '../audit/router.js'
+import { isSafe } from '../core/CrossOrigin.js'
 import { factOf, type Fact } from '../core/data.js'
 import { fieldOf, leaves, schemeOf, type Leaf } from '../core/Description.js'
 import { additionOf } from '../koa/settings.js'
@@ -38,6 +39,7 @@ const readPartsOf = ({ audit, reading }: AsvsReading) => {
     const description = enforcedIn(route)?.description
     return description === undefined ? [] : leaves(description).map((it) => ({ at: route.name, it }))
   })
+  const isUnsettled = (it: (typeof own)[number]['it']): boolean => it === undefined || factOf(it) === undefined
   const isOpen = (index: number): boolean => {
     const operation = audit.operations[index]
     return operation !== undefined && operation.access !== 'guarded' && operation.docs !== 'page'
@@ -52,9 +54,13 @@ const readPartsOf = ({ audit, reading }: AsvsReading) => {
     ),
     /** Where anyone reaches a function of the application, which may do anything: `POST /login`. */
     open: [
-      ...own.filter(({ it }, index) => isOpen(index) && (it === undefined || factOf(it) === undefined)),
+      ...own.filter(({ it }, index) => isOpen(index) && isUnsettled(it)),
       ...around.filter(({ it }) => factOf(it) === undefined && additionOf(it) === undefined),
     ].map(({ at }) => at),
+    /** Where a write reaches such a function, also behind a guard: it may sign in again, such as a member of support as a user. */
+    writes: own
+      .filter(({ it }, index) => !isSafe(audit.operations[index]?.method ?? '') && isUnsettled(it))
+      .map(({ at }) => at),
     /** Why the guards cannot be read, if they cannot. */
     vague: vagueOf(audit),
     proven: credentials.filter(({ it }) => it.proof !== undefined).map(({ at }) => at),
@@ -122,7 +128,7 @@ const sessionVerdicts = (parts: ReadParts, { idle, absolute }: Fact): Verdicts =
     if (vague ?? foreign) return verdictNotKnown(why)
     if (longer.length > 0) return verdictNotKnown(`${why}; say how long those of ${places(longer)} last`)
     if (Number(ms) > LONGEST_SESSION) return verdictNotKnown(`${why}; say why that is short enough`)
-    return unlessElsewhere(parts, why, 'ask for no other')
+    return unlessElsewhere({ ...parts, open: [...parts.open, ...parts.writes] }, why, 'ask for no other')
   }
   const fresh =
     proven.length === 0

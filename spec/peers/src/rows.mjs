@@ -151,7 +151,7 @@ export const rows = [
     },
   },
   {
-    name: 'who knew the cookies before the sign-in is signed in, too',
+    name: 'a client that knew the cookies before the sign-in is signed in, too',
     run: async ({ toCallback, finish, who }) => {
       const browser = newBrowser()
       const url = await toCallback(browser)
@@ -222,7 +222,7 @@ export const rows = [
     },
   },
   {
-    name: 'the application starts while the provider is down, and somebody begins',
+    name: 'the application starts while the provider is down, and a user begins',
     restarts: true,
     run: ({ restarted, provider }) =>
       down(provider, async () => {
@@ -255,7 +255,7 @@ export const rows = [
   refusedRow('an ID token that has expired', 'that has expired'),
   refusedRow('an ID token for another client', 'for another client'),
   ...['https://evil.example/', '//evil.example/', '/\\evil.example/'].map((returnTo) => ({
-    name: `the path that follows is \`${returnTo}\``,
+    name: `the return path is \`${returnTo}\``,
     run: async ({ origin, site, toCallback, finish }) => {
       if (site.returns === false) return { ok: undefined, what: 'has none' }
       const browser = newBrowser()
