@@ -67,7 +67,7 @@ const rules = `
 - \`withAuth(a)(router)\` returns a router. Mount that one, and add routes to it.
 - The current user is \`ctx.request.auth\`, with the type of what the authenticator returned. Never read it from a header, the query or the body.
 - A hook \`authenticate\` returns the principal, or a falsy value, which is a 401 with its challenges. Do not write 401 by hand. A missing role or
-  scope is a 403 by \`authorize\` or \`requireScopes\`, and an object of somebody else is a 404 by \`owned\`.
+  scope is a 403 by \`authorize\` or \`requireScopes\`, and an object of another user is a 404 by \`owned\`.
 - Compare secrets with \`constantTimeEqual\`. Keep passwords with \`hash\` and \`verify\` of \`koa-with-auth/passwords\`.
 - Do not verify tokens by hand, and do not add koa-jwt, koa-passport or jsonwebtoken: \`httpJwt\` fetches keys, checks issuer, audience, times and
   algorithms, and answers an outage with 503.
@@ -83,7 +83,7 @@ const others = `
   \`signedLinks\`, \`authSettings\` with \`errorMapper\` (pages and bodies of failures), \`perFailure\`, \`authSignal\` (a stream ends with its session).
 - \`koa-with-auth/fp\`: \`map\` and \`flatMap\` (another principal), \`alt\`, \`timeout\`.
 - \`koa-with-auth/stores\`: \`memoryStore\` for tests, \`sqliteStore\`, \`postgresStore\`, \`mysqlStore\`, \`redisStore\`; production names one.
-- \`koa-with-auth/passwords\`: \`hash\`, \`verify\`, \`newPassword\` (whether a chosen one will do).
+- \`koa-with-auth/passwords\`: \`hash\`, \`verify\`, \`newPassword\` (checks a chosen password).
 - \`koa-with-auth/sign-in\`: \`passwordSignIn\`, \`passwordReset\`, \`emailVerification\`, \`emailSignIn\`, \`secondFactor\` with \`totp\` and \`recoveryCodes\`.
 - \`koa-with-auth/testing\`: \`expectGuarded\`, \`withPrincipal\`, \`testIssuer\` (tokens for tests); \`koa-with-auth/testing/laws\`: \`laws\`.
 - \`koa-with-auth/upgrades\`: \`guardUpgrade\` (WebSockets), \`guardRequest\` (another framework), \`shutDown\` (at SIGTERM).
