@@ -36,7 +36,8 @@ const sizeOf = (folder) =>
       (entry) => entry.isFile() && !join(entry.parentPath, entry.name).slice(folder.length).includes('/node_modules/'),
     )
     .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0)
-const kB = (bytes) => `${Math.round(bytes / 1000).toLocaleString('en')} kB`
+// Rounded, so that a line more in a package is no other figure
+const sizeText = (bytes) => (bytes < 1e6 ? `${Math.round(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`)
 
 const weightOf = ({ packages }) => {
   const root = here('../../..')
@@ -45,12 +46,12 @@ const weightOf = ({ packages }) => {
   const own = () => Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).dependencies)
   const closure = isOurs ? closureOf(['fp-ts', 'io-ts', ...own()], join(root, 'node_modules')) : closureOf(packages)
   const bytes = closure.reduce((sum, folder) => sum + sizeOf(folder), 0)
-  if (!isOurs) return `${closure.length}, ${kB(bytes)}`
+  if (!isOurs) return `${closure.length}, ${sizeText(bytes)}`
   const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
     cwd: root,
     encoding: 'utf8',
   })
-  return `${closure.length + 1}, ${kB(bytes + JSON.parse(packed)[0].unpackedSize)}`
+  return `${closure.length + 1}, ${sizeText(bytes + JSON.parse(packed)[0].unpackedSize)}`
 }
 
 // -------------------------------------------------------------------------------------
@@ -92,11 +93,11 @@ const rows = [
     },
   ],
   [
-    'a cross-site form post with the cookie',
+    'a cross-site form post with Basic (better-auth: the cookie)',
     async ({ ask, right }) => right.write && `${(await ask('write', { ...right.write, ...form }, 'POST')).status}`,
   ],
   [
-    '`Cache-Control` of what only this user may see',
+    '`Cache-Control` of a response for one user',
     async ({ ask, right }) => (await ask('me', right.me)).headers.get('cache-control') ?? 'not set',
   ],
   ['a list of all routes with their guards', async ({ lists }) => lists],

@@ -182,7 +182,10 @@ const fastifyAuth = async () => {
     done(null, {})
   })
   await app.listen({ port: 0, host: '127.0.0.1' })
-  return { server: app.server, right }
+  const guarded = app
+    .printRoutes({ includeHooks: true, commonPrefix: false })
+    .match(/\((?!HEAD)[A-Z]+\)\s[^(]*\(preHandler\)/g)
+  return { server: app.server, right, lists: `${guarded.length} routes, by the names of hooks` }
 }
 
 const hono = async () => {
@@ -191,6 +194,7 @@ const hono = async () => {
   const { bearerAuth } = await import('hono/bearer-auth')
   const { some } = await import('hono/combine')
   const { csrf } = await import('hono/csrf')
+  const { inspectRoutes } = await import('hono/dev')
   const { serve } = await import('@hono/node-server')
   const app = new Hono()
   const isAnna = basicAuth({ username: 'anna', password: SECRET })
@@ -201,7 +205,8 @@ const hono = async () => {
   app.get('/down', bearerAuth({ verifyToken: async () => down() }), handler)
   app.post('/write', isAnna, handler)
   const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' })
-  return { server, right }
+  const guarded = inspectRoutes(app).filter((route) => route.isMiddleware && route.path !== '/*')
+  return { server, right, lists: `${guarded.length} routes, by the names of functions` }
 }
 
 /** The libraries, and the packages that are counted as theirs. */
