@@ -161,7 +161,12 @@ describe('the stored figures', () => {
   })
   // the sentence, the row, and the figures for which it is true
   it.each<[string, string, string, (figure: number) => boolean]>([
-    ['README.md', 'It adds about 2 us to a bare request', 'added to bare Koa: ours', (us) => Math.round(us) === 2],
+    [
+      'README.md',
+      'A guard adds about 2 us to a request of bare Koa',
+      'added to bare Koa: ours',
+      (us) => Math.round(us) === 2,
+    ],
     [
       'examples/guides/guarding.md',
       'It adds about 2 us to a request',
