@@ -169,7 +169,7 @@ describe('the stored figures', () => {
     ],
     [
       'examples/guides/guarding.md',
-      'It adds about 2 us to a request',
+      'A guard adds about 2 us to a request',
       'added to bare Koa: ours',
       (us) => Math.round(us) === 2,
     ],
