@@ -13,7 +13,15 @@ import {
   type Authenticator,
 } from 'koa-with-auth'
 import { on, type Decision } from 'koa-with-auth/events'
-import { httpJwt, insufficientScope, mcpAuth, protectedResource, scopesOf, type DpopOptions } from 'koa-with-auth/jwt'
+import {
+  httpJwt,
+  insufficientScope,
+  mcpAuth,
+  protectedResource,
+  scopesOf,
+  type DpopOptions,
+  httpIntrospection,
+} from 'koa-with-auth/jwt'
 import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
 import {
@@ -27,11 +35,11 @@ import {
 } from 'openid-client'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { authorizationServer, CLIENT } from '../support/servers/authorizationServer.js'
+import { authorizationServer, CLIENT, RESOURCE_SERVER } from '../support/servers/authorizationServer.js'
 import { dpopClient, ORIGIN, withProof } from '../support/servers/dpopClient.js'
 import { API, identityProvider } from '../support/servers/identityProvider.js'
 import { listen } from '../support/servers/server.js'
-import { tokenSite } from '../support/sites/tokenSite.js'
+import { tokenSite, INVALID, expectRefused } from '../support/sites/tokenSite.js'
 import { listenWithUpgrades, sendUpgrade } from '../support/servers/upgradeServer.js'
 
 const parts = async (over: Partial<DpopOptions> = {}) => {
@@ -231,5 +239,48 @@ describe('oidc-provider and openid-client', () => {
     const stranger = getDPoPHandle(config, await randomDPoPKeyPair('ES256'))
     await expect(call('/notes/7', { DPoP: stranger })).rejects.toThrow()
     expect(asked).toHaveLength(2)
+  })
+})
+
+describe('oidc-provider', () => {
+  it.each(['ES256', 'RS256', 'EdDSA'])(
+    'issues a client-credentials token signed with %s, which discovery can verify',
+    async (alg) => {
+      const { issuer, token, asked } = await authorizationServer('jwt', alg)
+      const jwt = httpJwt({ issuer, audience: API, profile: 'rfc9068' })
+      await jwt.ready()
+      const { get } = await tokenSite(pipe(jwt, requireScopes(['notes:read'], { granted: scopesOf })))
+      const sent = await token(API, 'notes:read')
+      const passed = await get(sent)
+      expect([passed.status, passed.ran]).toEqual([200, 1])
+      expect(JSON.parse(passed.text)).toMatchObject({
+        iss: issuer,
+        aud: API,
+        client_id: CLIENT.id,
+        scope: 'notes:read',
+      })
+      expect((await get(await token(API, 'notes:write'))).challenge).toBe(
+        'Bearer realm="api", error="insufficient_scope", scope="notes:read"',
+      )
+      const other = await get(await token('https://other.example', 'notes:read'))
+      expectRefused(other, `${INVALID}, scope="notes:read"`)
+      expect(
+        asked.filter((one) => one.startsWith('GET /.well-known') || one === 'GET /jwks').length,
+      ).toBeLessThanOrEqual(3)
+    },
+  )
+
+  it('issues an opaque token, which introspection can verify', async () => {
+    const { issuer, token } = await authorizationServer('opaque')
+    const { get } = await tokenSite(
+      httpIntrospection({ issuer, client: RESOURCE_SERVER, audience: API, timeout: 5000 }),
+    )
+    const passed = await get(await token(API, 'notes:read'))
+    expect([passed.status, passed.ran]).toEqual([200, 1])
+    expect(JSON.parse(passed.text)).toMatchObject({ active: true, aud: API, scope: 'notes:read' })
+    for (const bad of [await token('https://other.example', 'notes:read'), 'rubbish']) {
+      const refused = await get(bad)
+      expectRefused(refused, INVALID)
+    }
   })
 })

@@ -12,12 +12,18 @@ import {
   httpBearer,
   optional,
   withAuth,
+  guardApp,
+  type Authenticator,
+  anyOf,
+  throttled,
 } from 'koa-with-auth'
 import { lenient } from 'koa-with-auth/fp'
 import { audit, seal } from 'koa-with-auth/audit'
 import { LawViolations, expectGuarded, withBearer, type Application, type GuardedOptions } from 'koa-with-auth/testing'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { guardOf } from '../support/models/levels.js'
+import { listen } from '../support/servers/server.js'
 
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
 const basic = httpBasicAuth({
@@ -308,5 +314,121 @@ describe('options of expectGuarded', () => {
       /takes the router itself, not its routes\(\): write /,
     )
     await expect(expectGuarded(app, router, { pubic: [] } as never)).rejects.toThrow(/no option "pubic"/)
+  })
+})
+
+const goodBearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
+const cookie = apiKeyCookie({ authenticate: (_request, key) => key === 'good' && { user: 'anna' } })
+
+const mounted = (outer: Authenticator<unknown>, inner: Authenticator<unknown> | null | undefined) => {
+  const calls = { handler: 0 }
+  const handle = (ctx: Koa.Context) => {
+    calls.handler++
+    ctx.body = 'done'
+  }
+  const router = new Router()
+  if (inner === undefined) router.get('/x', handle)
+  else router.get('/x', (inner === null ? withAuth(null) : withAuth(inner)) as never, handle)
+  const app: Koa = guardApp(outer)(new Koa()) as never
+  app.silent = true
+  return { app: app.use(router.routes()), router, calls }
+}
+
+describe('expectGuarded below guardApp', () => {
+  it.each<[string, Authenticator<unknown> | null | undefined]>([
+    ['without a guard of its own', undefined],
+    ['that everyone may call', null],
+    ['with the same guard', goodBearer],
+    ['with another guard', cookie],
+  ])('passes an operation %s', async (_what, inner) => {
+    const { app, router, calls } = mounted(goodBearer, inner)
+    expect(await expectGuarded(app, router)).toMatchObject([{ operation: 'GET /x', protection: 'guarded' }])
+    expect(await expectGuarded(seal(app), router)).toHaveLength(1)
+    expect(calls.handler).toBe(0)
+  })
+
+  it('refuses an operation that a careless guardApp opens', async () => {
+    const careless = httpBearer({ authenticate: (_request, token) => token.length > 3 && { token } })
+    const { app, router, calls } = mounted(careless, null)
+    await expect(expectGuarded(app, router)).rejects.toThrow('GET /x: a handler ran without authentication')
+    expect(calls.handler).toBe(0)
+  })
+
+  it('refuses an operation for everyone below an optional one, unless it is listed', async () => {
+    const { app, router } = mounted(optional(goodBearer), null)
+    await expect(expectGuarded(app, router)).rejects.toThrow('GET /x: public, but not listed')
+    expect(await expectGuarded(app, router, { public: ['GET /x'] })).toMatchObject([{ protection: 'optional' }])
+  })
+
+  it('refuses a list that calls it public', async () => {
+    const { app, router } = mounted(goodBearer, null)
+    await expect(expectGuarded(app, router, { public: ['GET /x'] })).rejects.toThrow('listed as public, but it is not')
+  })
+
+  it('does not count a guard that comes after the router', async () => {
+    const router = new Router().get('/x', withAuth(null), () => {})
+    const routes = router.routes()
+    const app: Koa = guardApp(goodBearer, { middleware: [routes] })(new Koa().use(routes)) as never
+    await expect(expectGuarded(app, router)).rejects.toThrow('GET /x: public, but not listed')
+  })
+})
+
+const countedBasic = httpBasicAuth({
+  authenticate: (_request, username, password) => password === 's3cret' && { username },
+})
+const key = apiKeyHeader({ authenticate: (_request, sent) => sent === 'k1' && { username: 'key' } })
+
+const served = (auth: Authenticator<unknown>) => {
+  const router = withAuth(auth)(new Router())
+  router.get('/pets', (ctx) => {
+    ctx.body = 'Rex'
+  })
+  const app = new Koa()
+  app.silent = true
+  return { router, app: app.use(router.routes()) }
+}
+
+const limited = (points: number) => {
+  const limiter = new RateLimiterMemory({ points, duration: 900 })
+  return { limiter, used: [vi.spyOn(limiter, 'consume'), vi.spyOn(limiter, 'reward')] }
+}
+
+const trees: ReadonlyArray<
+  [string, (throttle: <A>(a: Authenticator<A>) => Authenticator<A>) => Authenticator<unknown>]
+> = [
+  ['one kind', (throttle) => throttle(countedBasic)],
+  ['a list', (throttle) => throttle(anyOf([countedBasic, key]))],
+]
+
+describe('expectGuarded', () => {
+  it.each(trees)('passes %s with a limiter of one point, and sends it nothing', async (_what, treeOf) => {
+    const { limiter, used } = limited(1)
+    const { app, router } = served(treeOf(throttled({ limiter })))
+    expect(await expectGuarded(app, router)).toMatchObject([{ protection: 'guarded' }])
+    await expectGuarded(app, router)
+    for (const spy of used) expect(spy).not.toHaveBeenCalled()
+  })
+
+  it('passes where all guesses were used before, and gives none back', async () => {
+    const { limiter } = limited(1)
+    const { app, router } = served(throttled({ limiter })(countedBasic))
+    const { port } = await listen(app)
+    const guess = async () =>
+      (
+        await fetch(`http://127.0.0.1:${port}/pets`, {
+          headers: { authorization: `Basic ${Buffer.from('anna:wrong').toString('base64')}` },
+        })
+      ).status
+    expect([await guess(), await guess()]).toEqual([401, 429])
+    await expectGuarded(app, router)
+    expect(await guess()).toBe(429)
+  })
+
+  it('fails where something else than throttled answers 429', async () => {
+    const { app, router } = served(countedBasic)
+    app.middleware.unshift((ctx) => {
+      ctx.status = 429
+    })
+    await expect(expectGuarded(app, router)).rejects.toThrow(/answers 429 instead of 401/)
   })
 })
