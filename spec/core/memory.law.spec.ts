@@ -129,6 +129,18 @@ describe('singleFlight', () => {
     expect([await next, calls]).toStrictEqual([2, 2])
   })
 
+  it('is called again when one call does not end in time, and what comes late of it changes nothing', async () => {
+    const ends: Array<(value: number) => void> = []
+    const call = singleFlight(() => new Promise<number>((resolve) => ends.push(resolve)), 10)
+    const first = call()
+    vi.advanceTimersByTime(9)
+    expect(call()).toBe(first)
+    vi.advanceTimersByTime(1)
+    const second = call()
+    ends[0]?.(1)
+    expect([await first, call(), ends.length]).toStrictEqual([1, second, 2])
+  })
+
   it('rejects for all, and is called again for the next', async () => {
     const results = ['no', undefined]
     const call = singleFlight(async () => {

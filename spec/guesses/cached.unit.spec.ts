@@ -120,6 +120,15 @@ describe('parallel requests', () => {
     expect(calls).toHaveLength(2)
   })
 
+  it('A-43 of calls that do not end, `size` are joined, and no more are kept', () => {
+    const asked: string[] = []
+    const never = (_request: unknown, token: string) => new Promise<never>(() => void asked.push(token))
+    const bearer = httpBearer({ authenticate: cached(never, { maxAge: 60_000, size: 2 }) })
+    for (const token of ['a', 'b', 'b', 'c', 'c', 'a'])
+      void bearer.evaluate(mockRequest({ fields: [['Authorization', `Bearer ${token}`]] }))
+    expect(asked.join()).toBe('a,b,c,a')
+  })
+
   it('M-02 a call that does not end is joined for as long as a decision may take, and not longer', async () => {
     let calls = 0
     const verify = (_request: unknown, _token: string) =>

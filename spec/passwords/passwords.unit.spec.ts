@@ -28,6 +28,7 @@ const noPasswords: ReadonlyArray<[string, string]> = [
   ['a lone surrogate alone', '\udfff'],
   ['NUL', 'a\0b'],
   ['NUL at the end', 'anna-secret\0'],
+  ['257 combining marks in a row', `anna${'\u0315\u0300'.repeat(128)}\u0327-secret`],
   ['a number', 5 as never],
   ['an object', {} as never],
   ['nothing', undefined as never],
@@ -53,15 +54,18 @@ describe('hash', () => {
     const error: unknown = await hash(password).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(RangeError)
     expect((error as Error).message).toBe(
-      'hash(password): a password must be well-formed Unicode of 1 to 4096 bytes, without NUL',
+      'hash(password): a password must be well-formed Unicode of 1 to 4096 bytes, without NUL, and with at most 256 combining marks in a row',
     )
   })
 
-  it.each(['a'.repeat(4096), 'ü'.repeat(2048), ' ', '日本語 🔑'])('%# any other string works', async (password) => {
-    const stored = await hash(password)
-    expect(await verify(stored, password)).toBe(true)
-    expect(await verify(stored, `${password.slice(0, -1)}x`)).toBe(false)
-  })
+  it.each(['a'.repeat(4096), 'ü'.repeat(2048), ' ', '日本語 🔑', `a${'\u0315\u0300'.repeat(128)}-`.repeat(4)])(
+    '%# any other string works',
+    async (password) => {
+      const stored = await hash(password)
+      expect(await verify(stored, password)).toBe(true)
+      expect(await verify(stored, `${password.slice(0, -1)}x`)).toBe(false)
+    },
+  )
 })
 
 describe('verify: hashes of other programs', () => {
@@ -134,6 +138,15 @@ describe('P-05 verify: a value that is not a password is refused before any work
     })
     expect(cost).toEqual({ runs: [], lined: 0 })
   })
+})
+
+it('A-43 marks in a row, which Unicode sorts one by one, are counted before anything is normalized', async () => {
+  const normalize = vi.spyOn(String.prototype, 'normalize')
+  onTestFinished(() => normalize.mockRestore())
+  const marks = `a${'\u0315\u0300'.repeat(1000)}`
+  expect(await verify(await hash('anna-secret').then((stored) => (normalize.mockClear(), stored)), marks)).toBe(false)
+  expect(await newPassword(marks)).toStrictEqual({ ok: false, reason: 'long' })
+  expect(normalize).not.toHaveBeenCalled()
 })
 
 describe('P-06 verify: bcrypt reads 72 bytes, so more are refused', () => {

@@ -2,7 +2,7 @@
 import { mysqlStore, postgresStore, type Store } from 'koa-with-auth/stores'
 import mysql from 'mysql2/promise'
 import pg from 'pg'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { optionsFrom } from '../../src/command/perform.js'
 import { sqlPort } from '../support/runs/sqlOfRun.js'
 import { describeWithSql, USER, type Sql } from '../support/servers/sqlServer.js'
@@ -333,3 +333,26 @@ const locked = async (kind: Sql, sql: string): Promise<{ readonly release: () =>
   await client.query(`begin; ${sql}`)
   return { release: () => client.end() }
 }
+
+it('a client that never answers holds up the tables for ten seconds, and the pruning for five minutes', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  let [made, pruned] = [0, 0]
+  const query = (sql: string): Promise<object[]> => {
+    if (sql.startsWith('do $$')) return made++ === 0 ? new Promise(() => {}) : Promise.resolve([])
+    if (sql.includes('skip locked')) return new Promise(() => void pruned++)
+    return made > 1
+      ? Promise.resolve([{ done: 1 }])
+      : Promise.reject(Object.assign(new Error('missing'), { code: '42P01' }))
+  }
+  const store = postgresStore({ query })
+  const write = () => store.insert('a', 'b', LIFETIME)
+  void write()
+  await vi.waitFor(() => expect(made).toBe(1))
+  vi.advanceTimersByTime(10_000)
+  expect([await write(), made, pruned]).toStrictEqual([true, 2, 1])
+  vi.advanceTimersByTime(299_999)
+  expect([await write(), pruned]).toStrictEqual([true, 1])
+  vi.advanceTimersByTime(1)
+  expect([await write(), pruned]).toStrictEqual([true, 2])
+})

@@ -74,13 +74,21 @@ export const memory = <V>({ size, maxAge, dropsFirst }: MemoryOptions): Memory<V
   }
 }
 
-/** Lets all callers that come while one call is under way share its promise. The next caller after that calls again. */
-export const singleFlight = <A>(call: () => Promise<A>): (() => Promise<A>) => {
+/**
+ * Lets all callers that come while one call is under way share its promise. The next caller after that calls again, and so does one that
+ * comes `patience` milliseconds after its beginning: it may never end.
+ */
+export const singleFlight = <A>(call: () => Promise<A>, patience = Infinity): (() => Promise<A>) => {
   let underWay: Promise<A> | undefined
-  return () =>
-    (underWay ??= call().finally(() => {
-      underWay = undefined
-    }))
+  let begunAt = 0
+  return () => {
+    if (underWay !== undefined && performance.now() - begunAt < patience) return underWay
+    begunAt = performance.now()
+    const own = call().finally(() => {
+      if (underWay === own) underWay = undefined
+    })
+    return (underWay = own)
+  }
 }
 
 /** The questions to one server and their results. A question that failed must not be reported as answered later. */

@@ -14,7 +14,7 @@ import type { Evaluation, PrincipalFromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { ageOf, thisMoment, type Moment } from '../core/data.js'
 import { keepingScopes } from '../core/granted.js'
-import { memory, type Memory } from '../core/memory.js'
+import { fromNow, memory, type Memory } from '../core/memory.js'
 import { checkHook, checkOptions, declareFactory, isPlain } from '../core/options.js'
 import { digest, randomId } from '../crypto/secrets.js'
 
@@ -49,7 +49,8 @@ interface Cache {
   readonly verify: VerifyHook
   readonly maxAge: number
   readonly passed: Memory<PassedResult>
-  readonly flights: Map<string, Flight>
+  /** As many as are kept: a hook may never end, and anybody can send credentials. */
+  readonly flights: Memory<Flight>
   readonly keyOf: (credential: ReadonlyArray<unknown>) => string
 }
 
@@ -83,7 +84,7 @@ export const cached = <C extends ReadonlyArray<unknown>, R>(
     verify: verify as unknown as VerifyHook,
     maxAge,
     passed: memory({ size, maxAge, dropsFirst: 'least recently used' }),
-    flights: new Map(),
+    flights: memory({ size, maxAge, dropsFirst: 'oldest' }),
     keyOf: (credential) => digest(secret + textOf(credential), 'binary'),
   }
   const hook = (request: Request, ...credential: C) => cachedAnswer(self, request, credential)
@@ -139,7 +140,7 @@ const cachedAnswer = (self: Cache, request: Request, credential: ReadonlyArray<u
       return keepPassed(self, key, since, attempt, late)
     }),
   }
-  self.flights.set(key, own)
+  self.flights.set(key, fromNow(own))
   return own.evaluation
 }
 

@@ -43,7 +43,7 @@ const MIN_CHARACTERS = 8
 const MAX_CHARACTERS = 128
 const USUAL = 15
 // A string of which normalization cannot make 128 characters is not normalized
-const MAX_UNITS = 4096
+const MAX_UNITS = 1024
 // In milliseconds
 const RANGE_TIMEOUT = 10_000
 

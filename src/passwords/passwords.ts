@@ -113,8 +113,13 @@ const argon2 = (): Promise<Derive<Argon2Cost> | undefined> => {
   }))
 }
 
+// Unicode sorts the marks in a row one by one, which takes a time that grows with the square of their number. No script has so many
+const MAX_MARKS = 256
+
 const isPassword = (password: unknown): password is string =>
-  typeof password === 'string' && password.length <= MAX_PASSWORD_BYTES
+  typeof password === 'string' &&
+  password.length <= MAX_PASSWORD_BYTES &&
+  password.split(/\P{M}+/u).every((marks) => marks.length <= MAX_MARKS)
 
 /** A password as it is hashed: in the normal form C, with plain blanks; some keyboards make another one (RFC 8265 §4.2.2). */
 export const normalForm = (password: string): string => password.normalize('NFC').replace(/\p{Zs}/gu, ' ')
@@ -160,7 +165,7 @@ const hashed = async (password: Buffer): Promise<StoredPassword> => {
  * it is the same on every keyboard (RFC 8265 §4.2.2).
  *
  * Rejects with a RangeError for a password that is empty, longer than 4096 bytes, or not well-formed Unicode, or that contains
- * NUL. Rejects with an `UnavailableError` if the queue is full.
+ * NUL or more than 256 combining marks in a row. Rejects with an `UnavailableError` if the queue is full.
  *
  * @example
  * import { hash, verify } from 'koa-with-auth/passwords'
@@ -173,7 +178,7 @@ export const hash = async (password: string): Promise<string> => {
   const [bytes] = unicodeForms(password)
   if (bytes === undefined) {
     throw new RangeError(
-      `hash(password): a password must be well-formed Unicode of 1 to ${MAX_PASSWORD_BYTES} bytes, without NUL`,
+      `hash(password): a password must be well-formed Unicode of 1 to ${MAX_PASSWORD_BYTES} bytes, without NUL, and with at most ${MAX_MARKS} combining marks in a row`,
     )
   }
   return printPassword(await sharedState().line(() => hashed(bytes)))

@@ -169,6 +169,8 @@ export const sqlStore = ({ statements, few = [], read, ...engine }: SqlEngine): 
 }
 
 const PRUNE_EVERY = 1000
+// A client that lost its connection may never answer
+const PRUNE_AGAIN = 300_000
 
 /**
  * Prunes beside writes, at most once a second, and again at the next write where there may be more. `run` resolves to how many rows went.
@@ -181,7 +183,7 @@ export const besideWrites = (
 ): (() => Promise<void> | undefined) => {
   let dueAt = 0
   const prune = async (): Promise<void> => {
-    dueAt = Infinity
+    dueAt = performance.now() + PRUNE_AGAIN
     let mayBeMore = false
     try {
       for (const pruning of prunings) if ((await run(pruning)) >= atOnce) mayBeMore = true

@@ -54,6 +54,9 @@ export const creating = async (query: Query, statements: ReadonlyArray<string>):
 
 const MOST_TRIES = 20
 
+// So long requests wait for the tables that one of them makes, in milliseconds; a client that lost its connection may never answer
+const MAKING = 10_000
+
 // Asks again a statement that the database has undone as a whole, a read whose connection was lost, and a statement that had no tables
 const ask = async (
   self: SqlServer,
@@ -96,7 +99,7 @@ export const rowsIn = (caller: string, rows: unknown): ReadonlyArray<SqlRow> => 
 export const serverStore = (given: SqlServer): Store => {
   const { caller, query, statements, rowsOf, changed, pruned = changed, make } = given
   const { reading = identity, changing = identity } = given
-  const self = { ...given, make: make && singleFlight(make) }
+  const self = { ...given, make: make && singleFlight(make, MAKING) }
   const explain = (error: unknown) => rethrowExplained(self, error)
   const prune = async (sql: string) => pruned(await runStatement(query, changing(sql)))
   const beside = besideWrites(statements.prunings, prune, PRUNED_AT_ONCE)

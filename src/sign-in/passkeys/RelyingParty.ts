@@ -10,7 +10,7 @@
  */
 import { createPublicKey, type AsymmetricKeyDetails, type JsonWebKey } from 'node:crypto'
 import { verifyAuthenticationResponse, verifyRegistrationResponse } from '@simplewebauthn/server'
-import { decodeCredentialPublicKey } from '@simplewebauthn/server/helpers'
+import { decodeAttestationObject, decodeCredentialPublicKey } from '@simplewebauthn/server/helpers'
 import { jsonFields, ownField } from '../../core/data.js'
 import { isRecord } from '../../core/checks.js'
 import { bare } from '../../core/options.js'
@@ -37,12 +37,12 @@ export interface Assertion extends CredentialAnswer {
 }
 
 // Characters of base64url. An id has at most 1,023 bytes, and a user handle 64 (WebAuthn §4, §5.4.3). A signature is as long as the
-// modulus of RSA. An attestation with certificates has about 5 kB.
+// modulus of RSA. An attestation with certificates has about 5 kB. Authenticator data are 37 bytes and a few extensions.
 const limits = {
   id: 1364,
   clientDataJSON: 8192,
-  attestationObject: 16_384,
-  authenticatorData: 4096,
+  attestationObject: 8192,
+  authenticatorData: 1024,
   signature: 1024,
   userHandle: 86,
 }
@@ -174,6 +174,13 @@ const expectations = <R>(party: PasskeyParty, challenge: string, id: string, res
   requireUserVerification: party.userVerification === 'required' && !conditional,
 })
 
+// With the longest id and the longest key about 1,700 bytes. To read their extensions takes a time that grows with the square of the rest
+const MAX_AUTHENTICATOR_DATA = 2048
+
+const hasShortData = (attestation: string): boolean =>
+  decodeAttestationObject(Uint8Array.from(Buffer.from(attestation, 'base64url'))).get('authData').length <=
+  MAX_AUTHENTICATOR_DATA
+
 /** Checks a registration; `undefined` if anything is wrong with it. Never rejects. */
 export const checkRegistration = (
   party: PasskeyParty,
@@ -184,6 +191,7 @@ export const checkRegistration = (
   unlessRejected(async () => {
     if (!isFramedWell(party, answer)) return undefined
     const { id, clientDataJSON, attestationObject } = answer
+    if (!hasShortData(attestationObject)) return undefined
     const { verified, registrationInfo } = await verifyRegistrationResponse(
       bare({
         ...expectations(party, challenge, id, { clientDataJSON, attestationObject }, conditional),
