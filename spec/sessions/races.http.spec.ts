@@ -93,6 +93,13 @@ describeLastingStores((store) => {
         // as a page that was open before: the new cookie is on the way
         expect((await before.post('/logout')).status).toBe(200)
         await expectAnonymous(browser)
+        // and so does a sign-in, which replaces it
+        await browser.post('/login')
+        const second = browser.copy()
+        await browser.post('/renew')
+        await second.post('/login')
+        await expectAnonymous(browser)
+        await expectSignedIn(second, anna)
         // it counts once, and ends no later sign-in
         await browser.post('/login')
         await before.post('/logout')

@@ -19,7 +19,7 @@ import { fromNow } from '../core/memory.js'
 import { newToken } from './Bearer.js'
 import { lockAge } from './SessionCookie.js'
 import { endGrants } from './grants.js'
-import { requestSessionOf, type SessionOwner } from './RequestSession.js'
+import { requestSessionOf, type RequestSession, type SessionOwner } from './RequestSession.js'
 import { sessionOf } from './StoredSession.js'
 import { hintFor, replaceStamp, sessionKey, stampFor, STAMP_LIFETIMES, type SessionRecords } from './SessionRecords.js'
 import { endForwarded, everywhereOver } from './SessionEnds.js'
@@ -238,6 +238,7 @@ const signIn = async (
     const { finished, listed: before, idle: idleBefore } = detailsBefore
     const userBefore = session.present(ctx)?.id
     if (userBefore !== undefined && session.token === undefined) await endGrants(owner.host, userBefore, detailsBefore)
+    await endRenewed(owner, session)
     ctx['session'] = keptOf(ctx, keep)
     if (details.idle !== undefined || idleBefore !== undefined) lockAge(ctx, details.idle ?? self.idle)
     session.signingIn({ id, at: Date.now(), stamp, names, details: textOfDetails({ ...named, finished }) })
@@ -301,13 +302,16 @@ const keptOf = (ctx: Context, keep: ReadonlyArray<unknown>): object => {
   return data
 }
 
+// The session of the cookie may have got another id, whose cookie is on the way
+const endRenewed = async ({ ends }: SessionOwner, { stored: { missedId } }: RequestSession): Promise<void> => {
+  if (missedId !== undefined) await endForwarded(ends, missedId)
+}
+
 const signOut = async ({ owner, isSecure }: SigningOf, context: WithRequest): Promise<void> => {
   const { ctx, session } = beginChange(context, owner, isByToken(context))
   const { list } = owner.host
   await changeInStore(session, async () => {
-    const { missedId } = session.stored
-    // it may have got another id, whose cookie is on the way
-    if (missedId !== undefined) await endForwarded(owner.ends, missedId)
+    await endRenewed(owner, session)
     await session.endExpired()
     const now = sessionOf(ctx)
     if (now === null || !hasData(now)) return
