@@ -16,6 +16,7 @@ import {
   AuthError,
   authenticator,
   authorize,
+  authSettings,
   Challenge,
   defaultErrorMapper,
   httpBasicAuth,
@@ -23,6 +24,7 @@ import {
   optional,
   requireScopes,
   sessionAuth,
+  withAuth,
   type Authenticator,
   type ErrorMapper,
 } from 'koa-with-auth'
@@ -40,6 +42,8 @@ import * as auditing from 'koa-with-auth/audit'
 import * as signing from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
+import * as is from '../../src/core/checks.js'
+import { checkOptions } from '../../src/core/options.js'
 
 /** The paths below a value that could be changed. */
 const writable = (value: unknown, at: string, seen = new Set<unknown>()): ReadonlyArray<string> => {
@@ -57,6 +61,14 @@ const writable = (value: unknown, at: string, seen = new Set<unknown>()): Readon
   const isOpen = typeof value === 'object' && !isNamespace(value) && !Object.isFrozen(value)
   return [...(isOpen ? [at] : []), ...below]
 }
+
+/** The properties of a function that another value can replace, and the records in them that can be changed. */
+const replaceable = (f: object): ReadonlyArray<unknown> =>
+  Reflect.ownKeys(f).filter((key) => {
+    const { value, writable: isWritable, get } = Object.getOwnPropertyDescriptor(f, key)!
+    if (get !== undefined || key === 'name' || key === 'length') return false
+    return isWritable === true || (typeof value === 'object' && !Object.isFrozen(value))
+  })
 
 // Nothing can assign to the exports of a module
 const isNamespace = (value: object): boolean => Object.prototype.toString.call(value) === '[object Module]'
@@ -150,6 +162,28 @@ const requests = {
 describe('authenticators', () => {
   it.each(Object.entries(authenticators))('%s: its description cannot be changed', (name, { description }) => {
     expect(writable(description, name)).toStrictEqual([])
+  })
+
+  // the policy file says what was passed, so nothing may decide instead of it afterwards
+  it.each(Object.entries(authenticators))('R24 %s: nothing replaces its decision', (_, one) => {
+    expect(replaceable(one)).toStrictEqual([])
+  })
+
+  it.each([withAuth(bearer), withAuth(null), authSettings({})])(
+    'R24 a guard, and settings, keep what they demand',
+    (f) => {
+      expect(replaceable(f)).toStrictEqual([])
+    },
+  )
+
+  it('R24 a change of the options that were passed changes nothing; what has methods stays itself', () => {
+    const passed = { list: ['a'], proof: { methods: ['x'], maxAge: 1 }, store: { get: () => 1 } }
+    const taken = checkOptions('f', passed, { list: is.list, proof: is.record, store: is.record })
+    passed.list.push('b')
+    passed.proof.methods.push('y')
+    passed.proof.maxAge = 2
+    expect(taken).toEqual({ list: ['a'], proof: { methods: ['x'], maxAge: 1 }, store: expect.anything() })
+    expect(taken.store).toBe(passed.store)
   })
 
   const asked = Object.entries(authenticators).flatMap(([name, one]) =>

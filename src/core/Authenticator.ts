@@ -35,7 +35,7 @@ import * as Descriptions from './Description.js'
 import { andThen, finisherOf, failureOf, wordsOfHook } from './Result.js'
 import type { Evaluation, PrincipalFromAnswer, Result, Decode, Decoded } from './Result.js'
 import { decoderOf, schemaLike, type Schema } from './Schema.js'
-import { deepFreeze, frozenCopy } from './data.js'
+import { frozenCopy, withFixed } from './data.js'
 import { functionName } from './functionName.js'
 import { keepingScopes } from './granted.js'
 import * as is from './checks.js'
@@ -155,8 +155,8 @@ const withNode = <P>({ description, decide }: Halves<P>, own: Node): Authenticat
   // An attempt is about one request. `requests.map(a.evaluate)` passes an index
   const evaluate = (request: Request, attempt?: Attempt): Evaluation<P> =>
     attempt?.request === request ? decide(attempt) : decideApart(decide, new Attempt(request))
-  return Object.assign((request: Request) => async () => evaluate(request), {
-    description: deepFreeze(description),
+  return withFixed((request: Request) => async () => evaluate(request), {
+    description,
     evaluate,
     [node]: own,
   })

@@ -11,6 +11,15 @@ export const deepFreeze = <A>(value: A): A => {
   return Object.freeze(value)
 }
 
+/** Gives a function properties that nothing can change afterwards. A tracer that copies properties of functions still can. */
+export const withFixed = <F extends Function, P extends object>(f: F, properties: P): F & P => {
+  for (const key of Reflect.ownKeys(properties)) {
+    Object.defineProperty(f, key, { value: deepFreeze<unknown>(Reflect.get(properties, key)), enumerable: true })
+  }
+  // Safe: it has them now
+  return f as F & P
+}
+
 /** A deeply frozen copy of plain data. The original stays writable. */
 export const frozenCopy = <A>(value: A): A => {
   if (!isData(value)) return value

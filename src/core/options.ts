@@ -166,9 +166,22 @@ export const checkPlain = (where: string, options: unknown): void => {
   throw new TypeError(`${where} takes an object of options, not ${given}`)
 }
 
+const isScalar = (u: unknown): boolean => typeof u !== 'function' && (typeof u !== 'object' || u === null)
+
+const isFlat = (u: unknown): boolean => isScalar(u) || (Array.isArray(u) && u.every(isScalar))
+
+// A change of what was passed must not change who gets in, because the policy file says what was passed. What has methods stays itself
+const settled = (value: unknown): unknown => {
+  if (Array.isArray(value)) return Array.from<unknown>(value)
+  return isPlain(value) && Object.values(value).every(isFlat)
+    ? bare(Object.fromEntries(Object.entries(value).map(([name, one]) => [name, settled(one)])))
+    : value
+}
+
 /**
- * Checks options, and returns them without those that are `undefined`. Throws a TypeError for what is no plain object, for an option
- * that is not in the table, and for a value that its check refuses. `where` is the call, such as `httpBearer` or `sessions(app, options)`.
+ * Checks options, and returns them without those that are `undefined`, and with copies of lists and plain data. Throws a TypeError for
+ * what is no plain object, for an option that is not in the table, and for a value that its check refuses. `where` is the call, such as
+ * `httpBearer` or `sessions(app, options)`.
  */
 export const checkOptions = <T extends object>(where: string, options: T, checks: Checks<T>): Given<T> => {
   checkPlain(where, options)
@@ -181,7 +194,7 @@ export const checkOptions = <T extends object>(where: string, options: T, checks
     const isThere = Object.hasOwn(options, name)
     const value: unknown = isThere ? Reflect.get(options, name) : undefined
     check(optionOf(where, name), value, isThere)
-    if (value !== undefined || (name === 'auth' && isThere)) given.push([name, value])
+    if (value !== undefined || (name === 'auth' && isThere)) given.push([name, settled(value)])
   }
   // Safe: options of the same names and values; what is left out was undefined
   return bare(Object.fromEntries(given)) as Given<T>

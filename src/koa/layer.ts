@@ -11,7 +11,7 @@ import type { Context, Next } from 'koa'
 import type { Requirement } from '../core/Requirement.js'
 import { knownExchange } from '../core/Exchange.js'
 import { hasMethod } from '../core/checks.js'
-import { aheadOfParams, notWrapped, operationMark } from '../core/data.js'
+import { aheadOfParams, notWrapped, operationMark, withFixed } from '../core/data.js'
 import type { Layer, RouterInstance } from './router.js'
 
 const guardMark = Symbol.for('koa-with-auth/guard')
@@ -42,7 +42,7 @@ export const markGuard = <F extends Function>(
   requirement: Requirement,
   origin: GuardSource,
 ): F & GuardProperties =>
-  notWrapped(Object.assign(guard, { ...origin, requirement, param: aheadOfParams, [guardMark]: true }))
+  notWrapped(withFixed(guard, { ...origin, requirement, param: aheadOfParams, [guardMark]: true }))
 
 /**
  * Notes an exception of the functions after it, if a user was signing in or out. A function behind a guard can answer

@@ -7,7 +7,7 @@ import { trustedOrigins } from '../core/CrossOrigin.js'
 import { addHandlers, defaults, handlerOf } from '../core/Settings.js'
 import type { Addition, AuthResponse, ErrorMapper, ExceptionHandler, Settings } from '../core/Settings.js'
 import { carry, exchangeOf, settingsOf } from '../core/Exchange.js'
-import { notWrapped, upgradeMark } from '../core/data.js'
+import { notWrapped, upgradeMark, withFixed } from '../core/data.js'
 import { functionName } from '../core/functionName.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, typeName, type Check, type Checks, type Given } from '../core/options.js'
@@ -236,7 +236,7 @@ export const settingsFrom = ({
 
 // the audit and upgrades find it by these marks. It has no name, so that the policy file has a digest of its text
 const markSettings = <F extends Function>(settings: F, add: Addition): F =>
-  notWrapped(Object.assign(settings, { [settingsMark]: add, [upgradeMark]: settings }))
+  notWrapped(withFixed(settings, { [settingsMark]: add, [upgradeMark]: settings }))
 
 export const isSettings = (f: Function): boolean => settingsMark in f
 
