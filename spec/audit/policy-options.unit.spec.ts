@@ -10,6 +10,7 @@ import { fromHeader, httpBearer, Challenge } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import * as fp from 'koa-with-auth/fp'
 import * as jwt from 'koa-with-auth/jwt'
+import { sessions } from 'koa-with-auth/sessions'
 import * as signatures from 'koa-with-auth/signatures'
 import * as webhooks from 'koa-with-auth/webhooks'
 import { generateKeyPairSync } from 'node:crypto'
@@ -362,6 +363,25 @@ describe('what is inside of an option', () => {
       return linesOf(audit(app)).map(lineText).join('\n')
     }
     expect(under(true)).not.toBe(under(false))
+  })
+
+  it('R24 the functions that say who is a superuser, of staff, or active', () => {
+    const runs = (options: object) => {
+      const app = new Koa({ keys: ['k'.repeat(32)] })
+      sessions(app, { loadUser: () => ({ username: 'anna' }), ...options })
+      return linesOf(audit(app.use(new Router().routes())))[0]?.runs
+    }
+    expect(runs({})).toStrictEqual(['sessions'])
+    for (const name of ['isActive', 'isSuperuser', 'isStaff']) {
+      const said = [() => true, (user: { role?: string }) => user.role === 'root'].map((f) => runs({ [name]: f })?.[0])
+      expect(said[0]).toMatch(new RegExp(`^sessions ${name} (function )?[0-9a-f]{12}$`))
+      expect(said[0]).not.toBe(said[1])
+    }
+  })
+
+  it('a schema of claims is not compared, and the file says so', () => {
+    const claims = { '~standard': { version: 1, vendor: 'zod', validate: () => ({ value: {} }) } }
+    expect(token({ claims })).toContain('claims of zod, not compared')
   })
 
   it('a secret is never in the file', () => {

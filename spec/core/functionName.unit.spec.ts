@@ -8,8 +8,11 @@ import {
   httpBearer,
   named,
   optional,
+  requireScopes,
+  sessionAuthSuperUser,
   throttled,
   type Authenticator,
+  type AuthenticatorLike,
 } from 'koa-with-auth'
 import { flatMap, fromFunction, map, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
@@ -151,8 +154,23 @@ describe('the wrappers of a description', () => {
     expect(wrappers(pipe(basic, throttled({ limiter: bare })))).toStrictEqual(['throttled'])
   })
 
-  it('name an authenticator that recovers by its scheme', () => {
-    expect(wrappers(pipe(basic, recoverUnavailable(bearer)))).toStrictEqual(['recoverUnavailable bearer'])
+  it('R24 name all that an authenticator which recovers demands', () => {
+    const named = (f: AuthenticatorLike) => wrappers(pipe(basic, recoverUnavailable(f)))
+    const isAdmin = () => true
+    const [admin, words] = [authorize(isAdmin)(bearer), functionName(isAdmin)]
+    const granted = () => []
+    expect(named(bearer)).toStrictEqual(['recoverUnavailable bearer'])
+    expect(named(admin)).toStrictEqual([`recoverUnavailable bearer ${words}`])
+    expect(named(optional(requireScopes(['read'], { granted })(bearer)))).toStrictEqual([
+      'recoverUnavailable optional bearer read',
+    ])
+    expect(named(anyOf([admin, basic]))).toStrictEqual([`recoverUnavailable (bearer ${words} or basic)`])
+    expect(named(allOf([admin, sessionAuthSuperUser()]))).toStrictEqual([
+      `recoverUnavailable (bearer ${words} and cookie_koa.sess of a superuser)`,
+    ])
+    expect(named(throttled({ limiter: memory(5, 900) })(bearer))).toStrictEqual([
+      'recoverUnavailable bearer throttled 5/900 s',
+    ])
   })
 
   it('are on each kind of a list that is throttled, and on the list itself for flatMap', () => {

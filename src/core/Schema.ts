@@ -37,8 +37,8 @@ export const isCodec = (u: unknown): u is t.Decoder<unknown, unknown> =>
 
 /** @internal What a policy file calls a schema: a codec by its name, a Standard Schema by its library. */
 export const schemaLabel = (schema: Schema<never>): string => {
-  if (isStandard(schema)) return `of ${String(schema['~standard'].vendor)}`
-  return 'name' in schema && typeof schema.name === 'string' ? schema.name : 'of io-ts'
+  if (isStandard(schema)) return `of ${String(schema['~standard'].vendor)}, not compared`
+  return 'name' in schema && typeof schema.name === 'string' ? schema.name : 'of io-ts, not compared'
 }
 
 /** @internal The face of a Standard Schema. Throws a TypeError that names `where` for another version. */

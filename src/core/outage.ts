@@ -6,7 +6,7 @@ import { andThen, answerTo, type Result, type PrincipalFromAnswer } from './Resu
 import { leavesAnonymous, raised, unavailable, type Unavailable } from './AuthError.js'
 import { decideOf, fromFunction, isAuthenticator, make, readerOf, wrapping } from './Authenticator.js'
 import type { Authenticator, Decide, Halves } from './Authenticator.js'
-import { leaves, refuseObjects, schemeNameOf, wrappedBy, type Description } from './Description.js'
+import { children, refuseObjects, schemeNameOf, wrappedBy, type Description } from './Description.js'
 import { deepFreeze } from './data.js'
 import { accept, evidence, merge } from './Evidence.js'
 import { askHook, evidenceFor, type Attempt, finishingHookResult } from './Exchange.js'
@@ -90,7 +90,7 @@ export const timeout = (ms: number) => {
  */
 export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) => R) => {
   checkHook('recoverUnavailable(f)', f, 2)
-  const words = `recoverUnavailable ${isAuthenticator(f) ? schemeNamesIn(f.description) : functionName(f)}`
+  const words = `recoverUnavailable ${isAuthenticator(f) ? demandsIn(f.description) : functionName(f)}`
   return <P>(self: Authenticator<P>): Authenticator<P | PrincipalFromAnswer<R>> => {
     checkMember('recoverUnavailable(f)(a)', self)
     const authenticator = fromFunction(self)
@@ -125,10 +125,20 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
 
 const byRecovery = evidence({ isRecovered: true })
 
-// The schemes of an authenticator that recovers
-const schemeNamesIn = (description: Description): string =>
-  leaves(description)
-    .map((leaf) => schemeNameOf(leaf) ?? leaf.decidedBy ?? 'custom')
-    .join(' or ')
+// All that an authenticator that recovers demands, for the policy file: with less, others get in
+const demandsIn = (description: Description): string => {
+  const { _tag, decidedBy, wrappers = [] } = description
+  const inner = children(description).map(demandsIn)
+  const [first = ''] = inner
+  const own =
+    _tag === 'Leaf'
+      ? [
+          schemeNameOf(description) ?? decidedBy ?? 'custom',
+          ...(description.demands ? [`of ${description.demands}`] : []),
+        ]
+      : [inner.length < 2 ? first : `(${inner.join(_tag === 'AllOf' ? ' and ' : ' or ')})`]
+  const conditions = _tag === 'Scoped' ? [...description.scopes, ...(decidedBy === undefined ? [] : [decidedBy])] : []
+  return [...(_tag === 'Optional' ? ['optional'] : []), ...own, ...conditions, ...wrappers].join(' ')
+}
 
 declareFactories({ timeout, recoverUnavailable })

@@ -15,6 +15,7 @@ import { ownOrGetter, unawaited } from '../core/data.js'
 import type { End } from '../core/ends.js'
 import type { SessionDigest } from '../core/events.js'
 import type { Sent } from '../core/RequestFields.js'
+import { functionOf } from '../core/functionName.js'
 import * as is from '../core/checks.js'
 import { isAsync, type Check } from '../core/options.js'
 
@@ -52,6 +53,13 @@ export const rightsChecks = {
   isStaff: is.maybe(flagHook),
   isSuperuser: is.maybe(flagHook),
 }
+
+/** The functions of an application that decide about its users, in words for the audit. */
+export const rightsInWords = (options: RightsOptions<never>): ReadonlyArray<string> =>
+  allFlags.flatMap((name) => {
+    const f = options[name]
+    return f === undefined ? [] : [`${name} ${functionOf(name, f)}`]
+  })
 
 /** Rights by the functions of an application; flags decide where it gives none. `where` is the call. */
 export const rightsFrom = (where: string, options: RightsOptions<never>): Rights => {
