@@ -71,7 +71,7 @@ describe('the export that is audited', () => {
     [
       'a function with parameters',
       (a: unknown, b: unknown) => [a, b],
-      'its export x is a function that takes 2 parameters; export one without',
+      'its export x is a function that takes 2 parameters; export a function without',
     ],
     [
       'a function that makes something else',

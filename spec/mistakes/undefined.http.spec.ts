@@ -245,7 +245,7 @@ it.each<[string, (of: never) => unknown]>([
   for (const name of ['secret', 'key']) {
     const call = () => make({ id: 'shop', [name]: undefined } as never)
     expect(call).toThrow(TypeError)
-    expect(call).toThrow(`${caller}({ client }): ${name} is undefined, so anybody could be this client`)
+    expect(call).toThrow(`${caller}({ client }): ${name} is undefined, so any program could be this client`)
     expect(make({ id: 'shop', secret: 's', key: undefined } as never)).toBeDefined()
     expect(make({ id: 'shop', [name]: undefined, authentication: 'none' } as never)).toBeDefined()
   }

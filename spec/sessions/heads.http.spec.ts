@@ -85,7 +85,7 @@ describe.each(ways)('%s', (_way, send) => {
     const { visitor, errors } = await site(() => {}, count)
     const one = visitor()
     expect((await one.post('/stream')).status).toBe(200)
-    expect(errors.map(String)).toEqual([expect.stringContaining('what the handler wrote into ctx.session is lost')])
+    expect(errors.map(String)).toEqual([expect.stringContaining('the changes of ctx.session by the handler are lost')])
     expect((await one.ask('/read')).body).not.toHaveProperty('n')
   })
 

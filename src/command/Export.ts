@@ -9,7 +9,7 @@ interface Export {
   readonly value: unknown
 }
 
-/** The export of that name; without a name, the default export, or else the only one that can be audited. */
+/** The export of that name; without a name, the default export, or else the only export that can be audited. */
 export const chosen = (namespace: object, name: string | undefined): E.Either<string, Export> => {
   const exports = namedExports(namespace)
   const names = [...exports.keys()].join(', ') || 'nothing'
@@ -49,7 +49,7 @@ const namedExports = (namespace: object): ReadonlyMap<string, unknown> => {
 const isAuditable = (u: unknown): boolean =>
   isRouter(u) || isApplication(u) || (typeof u === 'function' && routerOf(u) !== undefined)
 
-/** Audits an export. A function is called, a promise awaited. Rejects with what the function throws. */
+/** Audits an export. A function is called, a promise awaited. Rejects with the error of the function. */
 export const auditedOf = async ({ name, value }: Export): Promise<E.Either<string, Audited>> => {
   const made = await value
   if (typeof made !== 'function' || routerOf(made) !== undefined) return auditExport(name, made)
@@ -58,7 +58,7 @@ export const auditedOf = async ({ name, value }: Export): Promise<E.Either<strin
   }
   if (made.length > 0) {
     return E.left(
-      `its ${name} is a function that takes ${made.length === 1 ? 'a parameter' : `${made.length} parameters`}; export one without`,
+      `its ${name} is a function that takes ${made.length === 1 ? 'a parameter' : `${made.length} parameters`}; export a function without`,
     )
   }
   // Safe: it takes no parameter, and its result is checked

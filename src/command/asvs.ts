@@ -42,7 +42,7 @@ export type Verdicts = Readonly<Record<string, AsvsVerdict>>
 
 type Row = Omit<AsvsRequirement, 'how'> & AsvsVerdict
 
-/** The rows up to a level, for an application. `holds` is said only of what was read off it. */
+/** The rows up to a level, for an application. `holds` is said only of facts that were read. */
 export const rowsFor = (seen: Verdicts, level: number): ReadonlyArray<Row> =>
   requirements
     .filter((one) => one.level <= level)

@@ -1,5 +1,5 @@
 /**
- * The differences of an OpenAPI document and the guards. Schemes are compared by what is sent, not by their names. A plain function has
+ * The differences of an OpenAPI document and the guards. Schemes are compared by their credentials, not by their names. A plain function has
  * no scheme, so for an operation that only a function guards, the document may say anything.
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -153,7 +153,7 @@ const entryDifferences = (own: DocumentEntry, other: DocumentEntry | undefined):
   return [difference(own.name, what, how === 'other' ? 'changed' : how)]
 }
 
-// Open operations that the guards' own document leaves out: an `undocumented` one, or one with a RegExp as path
+// Open operations that the guards' own document leaves out: `undocumented`, or with a RegExp as path
 const undocumentedDifferences = (
   { operation, method, path, access, docs }: AuditedOperation,
   written: ReadonlyMap<string, DocumentEntry>,
@@ -171,7 +171,7 @@ const undocumentedDifferences = (
     : [difference(operation, `the document says ${accessLabel(stricter.ways)}, and anyone may call it`, 'opened')]
 }
 
-// An operation that has a guard, but an open one takes its requests
+// An operation that has a guard, but an open operation takes its requests
 const answeredFirst = (
   { operation, method, path, access, shadowedBy }: AuditedOperation,
   written: ReadonlyMap<string, DocumentEntry>,

@@ -1,4 +1,4 @@
-/** Loads a module, and audits what it exports. The code of the module runs in this process, as in a test of the application. */
+/** Loads a module, and audits its export. The code of the module runs in this process, as in a test of the application. */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, extname, join, resolve } from 'node:path'

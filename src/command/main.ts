@@ -47,7 +47,7 @@ const succeed = (text: string, code: number): void => {
 const runAudit = async (options: Options): Promise<void> => {
   const { module } = options
   const failed = (reason: string): never => failWith(`${module}: ${reason}`)
-  // what the module prints is not the result
+  // the output of the module is not the result
   Object.assign(process.stdout, { write: process.stderr.write.bind(process.stderr) })
   const raised = (error: unknown): never => failed(`throws: ${oneLine(error)}`)
   process.on('uncaughtException', raised).on('unhandledRejection', raised)

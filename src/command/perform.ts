@@ -25,7 +25,7 @@ type Task =
 export interface Options {
   readonly _tag: 'Audit'
   readonly module: string
-  /** The export to audit; `undefined` for the only one that can be audited. */
+  /** The export to audit; `undefined` for the only export that can be audited. */
   readonly exportName: string | undefined
   readonly task: Task
   readonly format: 'text' | 'json' | 'sarif'
@@ -191,7 +191,7 @@ export const perform = (options: Options, audited: Audited, version: string): E.
   }
 }
 
-// A reviewer cannot see whether it is one
+// A reviewer cannot see whether it is a difference
 const asDifference = ({ operation, message, fix }: AuditFinding): Difference => ({
   direction: 'changed',
   operation: visible(operation),

@@ -1,4 +1,4 @@
-/** The keys of an application, `app.keys` of Koa: how strong they are, what they sign, and the keys that are derived from them. */
+/** The keys of an application, `app.keys` of Koa: their strength, their signatures, and the keys that are derived from them. */
 import { constantTimeEqual, digest, isMac, macBy } from './secrets.js'
 
 /** The shortest key that is accepted, in characters. */
@@ -19,7 +19,7 @@ export const isSigner = (keys: unknown): keys is Signer =>
   typeof keys.verify === 'function'
 
 /**
- * How strong keys are. The first one signs, so it must not be short. An older one may be short while it is rotated out:
+ * How strong keys are. The first key signs, so it must not be short. An older key may be short while it is rotated out:
  * `older short`. If any key is not a key (an empty string), they are `weak`. A Keygrip cannot be inspected, and is
  * accepted. Weak keys could be guessed (A-33).
  */
@@ -32,7 +32,7 @@ export const strengthOf = (keys: unknown): 'strong' | 'older short' | 'weak' => 
 
 const isLong = (key: unknown): boolean => typeof key === 'string' && key.length >= MIN_KEY_LENGTH
 
-/** What to do about weak keys. */
+/** The fix for weak keys. */
 export const keysFix = `app.keys must hold strings, and the first, which signs, at least ${MIN_KEY_LENGTH} characters; app.keys = [randomBytes(32).toString('hex')], kept outside the code`
 
 // Few, because an application has few keys; those that were rotated out are forgotten
@@ -70,14 +70,14 @@ export const signedBy = (keys: unknown, text: string, signature: string): 'first
   return at < 0 ? 'none' : at === 0 ? 'first' : 'older'
 }
 
-/** Keys for another purpose, one for each signing key, the first first. A Keygrip does not show its older keys, so it gives one. */
+/** Keys for another purpose, one for each signing key, the first first. A Keygrip does not show its older keys, so it gives a single key. */
 export const derivedFrom = (keys: unknown, purpose: string): ReadonlyArray<Buffer> => {
   const each: ReadonlyArray<unknown> = Array.isArray(keys) ? keys.map((key: unknown) => [key]) : [keys]
   return each.map((key) => Buffer.from(digest(sign(key, purpose)), 'base64url'))
 }
 
 /**
- * What is made of such keys, made once while the keys are the same strings: `undefined` for what is no string. A Keygrip may change
+ * A value that is made of such keys, once while the keys are the same strings: `undefined` for keys that are no strings. A Keygrip may change
  * inside, so it is made at each call.
  */
 export const derivedOnce = <A>(keys: () => unknown, purpose: string, make: (key: Buffer) => A) => {

@@ -32,7 +32,7 @@ const zeros = '\0'.repeat(BYTES / 2)
 const left = Buffer.alloc(BYTES)
 const right = Buffer.alloc(BYTES)
 
-// As many bytes are written for a short secret as for a long one
+// As many bytes are written for a short secret as for a long secret
 const fill = (buffer: Buffer, secret: string): void => {
   const end = buffer.write(secret, 0, ENCODING)
   buffer.write(zeros, end, BYTES - end, ENCODING)
@@ -44,7 +44,7 @@ const digestBytes = (secret: string): Buffer => hash('sha256', Buffer.from(secre
  * Returns whether two secrets are equal. The time that it takes does not reveal where they differ (CWE-208). Strings of different
  * lengths take as long as strings of equal lengths.
  *
- * Strings of up to 256 characters are compared in buffers of one size, and longer ones by their digests, so different lengths
+ * Strings of up to 256 characters are compared in buffers of one size, and longer strings by their digests, so different lengths
  * neither throw nor return early. The time of many calls may reveal one thing about a single string: whether it is longer than 256
  * characters, and below that its length, by a few nanoseconds of copying. It never throws: a value that is not a string equals
  * nothing.
@@ -89,7 +89,7 @@ export const randomId = (bytes = 32): string => {
   return pool.toString('base64url', from, taken)
 }
 
-// The block of SHA-256, and what is hashed at once, in bytes
+// The block of SHA-256, and the bytes that are hashed at once
 const BLOCK = 64
 const inner = Buffer.alloc(BLOCK + 8192)
 const outer = Buffer.alloc(BLOCK + 32)
@@ -118,7 +118,7 @@ export const macBy = (secret: string | Buffer): ((text: string) => string) => {
 
 /**
  * Whether a string is a MAC, in a time that does not reveal where they differ (CWE-208). Everybody knows how long a MAC is, so nothing is
- * padded, which is most of what `constantTimeEqual` does.
+ * padded, which is most of the work of `constantTimeEqual`.
  */
 export const isMac = (sent: string, expected: string): boolean => {
   if (sent.length !== expected.length) return false
@@ -144,7 +144,7 @@ const TAG = 16
 
 /**
  * Encrypts and authenticates content under a derived key (AES-256-GCM): the nonce, the content, the tag. `owner` is authenticated, too:
- * without the same one, `decrypt` finds nothing. The nonce is random, so one key is good for 2^32 messages (SP 800-38D §8.3).
+ * without the same owner, `decrypt` finds nothing. The nonce is random, so one key is good for 2^32 messages (SP 800-38D §8.3).
  */
 export const encrypt = (key: Buffer, content: string | Buffer, owner = ''): Buffer => {
   const nonce = randomBytes(NONCE)
@@ -152,7 +152,7 @@ export const encrypt = (key: Buffer, content: string | Buffer, owner = ''): Buff
   return Buffer.concat([nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()])
 }
 
-/** What was encrypted under this key for this owner; `undefined` for anything else. */
+/** The bytes that were encrypted under this key for this owner; `undefined` for anything else. */
 export const decrypt = (key: Buffer, raw: Buffer, owner = ''): Buffer | undefined => {
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, raw.subarray(0, NONCE), { authTagLength: TAG })

@@ -31,7 +31,7 @@ export const inTurns = <A>(next: () => A | undefined, f: (one: A) => void, done 
   setImmediate(inTurns<A>, next, f, done)
 }
 
-/** What is done with an answer: why it has ended, or when it ends; `undefined` if it could not be looked up at its own time. */
+/** Takes the result of a look-up: why it has ended, or when it ends; `undefined` if it could not be looked up at its own time. */
 type OnAnswer = (end: End, found: EndCause | number | undefined) => void
 
 // An array with a beginning that moves. A Set would be slow: those that were deleted stay in it for long
@@ -94,7 +94,7 @@ export class LookUps {
   /** Looks it up soon. `isHint`: not at its own time. */
   add(end: End, isHint: boolean): void {
     if (end.asking === 'now' || end.asking === 'again') {
-      // what is under way may have been read before the change
+      // a look-up that is under way may have read the state before the change
       end.asking = 'again'
       return
     }

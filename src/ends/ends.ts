@@ -11,21 +11,21 @@ const DRIFT = 50
 const offsetNow = (): number => Date.now() - performance.now()
 
 /**
- * The times at which ends come, the earliest first: a heap by the clock that is never set. Both clocks count, and the later one decides: the
- * system's can be set back, and the other one can stop while the machine sleeps.
+ * The times at which ends come, the earliest first: a heap by the clock that is never set. Both clocks count, and the later time decides: the
+ * system's can be set back, and the other clock can stop while the machine sleeps.
  */
 class Deadlines {
   #ends: End[] = []
   /** By which the times were computed last. */
   #offset = offsetNow()
-  /** The lowest one since. */
+  /** The lowest time since. */
   #lowest = this.#offset
 
   get isEmpty(): boolean {
     return this.#ends.length === 0
   }
 
-  /** How long the first one is away, in milliseconds. */
+  /** How long the first end is away, in milliseconds. */
   get rest(): number {
     const [first] = this.#ends
     return first === undefined ? Infinity : first.due - performance.now()
@@ -179,7 +179,7 @@ class Ends {
     })
   }
 
-  /** Those of a name are looked up, because somebody says that something has changed. */
+  /** Those of a name are looked up, because a message says that they have changed. */
   askAbout(name: string): void {
     inTurns(eachOf(this.of(name)), (end) => this.#ask(end, true))
   }
@@ -232,7 +232,7 @@ class Ends {
   #schedule(): void {
     const rest = Math.max(1, Math.ceil(Math.min(TICK, this.#deadlines.rest)))
     const now = performance.now()
-    // one that is overdue may be lost: a test replaced the timers
+    // an overdue timer may be lost: a test replaced the timers
     if (this.#timer !== undefined && now <= this.#firesAt && now + rest >= this.#firesAt) return
     clearTimeout(this.#timer)
     this.#firesAt = now + rest

@@ -314,7 +314,7 @@ export const algorithmsFor = (where: string, given: unknown, hasSecret: boolean)
 export const checkSecret = (where: string, secret: Uint8Array, names: ReadonlyArray<string>): void => {
   const needed = Math.max(...names.map((name) => algorithmTerms.get(name)?.bytes ?? 0))
   if (secret.byteLength < needed) {
-    throw new TypeError(`${where} has ${secret.byteLength} bytes, and ${names.join(', ')} needs ${needed} random ones`)
+    throw new TypeError(`${where} has ${secret.byteLength} bytes, and ${names.join(', ')} needs ${needed} random bytes`)
   }
 }
 

@@ -28,7 +28,7 @@ const clientIdOf = ({ client_id, azp, cid, appid }: Json): string =>
   [client_id, azp, cid, appid].find((one) => typeof one === 'string') ?? ''
 
 /**
- * The `AuthInfo` of the token of a request; `undefined` if no token was accepted, such as a good one that `authorize`, `flatMap` or
+ * The `AuthInfo` of the token of a request; `undefined` if no token was accepted, such as a good token that `authorize`, `flatMap` or
  * `requireScopes` refused while another alternative passed.
  *
  * @example

@@ -69,7 +69,7 @@ export interface ProtectedResource {
   readonly isAllowedOrigin: ((request: Request) => boolean) | undefined
   /** @internal These origins, for the audit. */
   readonly origins: AllowedOrigins | undefined
-  /** @internal Adds what the authenticator of its tokens checks, such as how they must be bound. */
+  /** @internal Adds the checks of the authenticator of its tokens, such as how they must be bound. */
   readonly adds: (fields: BoundFields) => void
 }
 

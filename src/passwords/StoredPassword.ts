@@ -33,10 +33,10 @@ const argon2id = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,3}),p=(\d{1,3})\$([A-Za
 const scryptForm = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
 const bcrypt = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
 
-// An empty key would equal any other, and a long one could take any time
+// An empty key would equal any other, and a long key could take any time
 const SALT = [8, 64] as const
 const KEY = [16, 64] as const
-// The most that RFC 9106 and libsodium recommend: seconds of work. Somebody who can write the database must not stop the service
+// The most that RFC 9106 and libsodium recommend: seconds of work. An attacker who can write the database must not stop the service
 const MAX_MEMORY = 2 ** 21
 const MAX_ARGON2_WORK = 2 ** 22
 const MAX_LN = 21

@@ -61,9 +61,9 @@ const checks: Checks<NewPasswordOptions> = {
 
 /**
  * Checks a password that a user chooses, when an account is made and when the password changes. It resolves to the password in the
- * normal form C of Unicode, which is what to hash, or to the first reason against it:
+ * normal form C of Unicode, for `hash`, or to the first reason against it:
  *
- * - `short`: fewer characters (code points) than `min`. What is no string, or has a lone surrogate or NUL, is no password at all.
+ * - `short`: fewer characters (code points) than `min`. A value that is no string, or has a lone surrogate or NUL, is no password at all.
  * - `long`: more than 128.
  * - `common`: one of the 10,000 commonest passwords of at least 8 characters, or a run of 15 to 20 digits or neighboring keys, in any
  *   case. A filter holds them, so it also refuses 0.012 % of other passwords, by the size of the filter.
@@ -111,7 +111,7 @@ const isCommon = (password: string): boolean => {
   return commonHashes.has(digest.readUInt32BE() % commonFilter.size)
 }
 
-// Sorted numbers as their differences in a Rice code. What fills the last byte up are ones, which end no quotient
+// Sorted numbers as their differences in a Rice code. Bits of 1 fill the last byte up, because they end no quotient
 const decodedFilter = ({ bits, data }: typeof commonFilter): ReadonlySet<number> => {
   const bytes = Buffer.from(data, 'base64')
   const found = new Set<number>()

@@ -2,7 +2,7 @@
  * Passwords are hashed as OWASP recommends. They are verified so that guesses do not reveal which users exist, and do not stop the
  * service.
  *
- * - A wrong password takes as long for a user of any stored hash as for an unknown one: as long as the costliest kind of hash that this
+ * - A wrong password takes as long for a user of any stored hash as for an unknown user: as long as the costliest kind of hash that this
  *   process has verified.
  * - At most one password for each core is hashed at a time, and never on all of Node's threads, because files and host names need
  *   them, too. The others wait in a queue. If the queue is full, `hash` and `verify` reject with an `UnavailableError`, which is a
@@ -55,7 +55,7 @@ const findBcrypt = async (): Promise<VerifyBcrypt | undefined> => {
   return found && ((password, stored) => found.verify(password, stored))
 }
 
-// What is hashed, and how much work a new hash takes
+// The lengths of inputs, and the work of a new hash
 const MAX_PASSWORD_BYTES = 4096
 // bcrypt ignores the rest of a password
 const MAX_BCRYPT_BYTES = 72
@@ -121,7 +121,7 @@ const isPassword = (password: unknown): password is string =>
   password.length <= MAX_PASSWORD_BYTES &&
   password.split(/\P{M}+/u).every((marks) => marks.length <= MAX_MARKS)
 
-/** A password as it is hashed: in the normal form C, with plain blanks; some keyboards make another one (RFC 8265 §4.2.2). */
+/** A password as it is hashed: in the normal form C, with plain blanks; some keyboards make another blank (RFC 8265 §4.2.2). */
 export const normalForm = (password: string): string => password.normalize('NFC').replace(/\p{Zs}/gu, ' ')
 
 // The bytes of a password: of its normal form, and after it those of other forms, which an older hash may have been made of. A browser
@@ -189,7 +189,7 @@ export const hash = async (password: string): Promise<string> => {
  * passwords over 72 bytes are refused. If `stored` is `undefined`, `null` or `''`, because there is no such user, or none with a
  * password, it resolves to `false`. A wrong password takes the same time for each of them: that of the costliest kind of hash that this
  * process has verified. The same holds for any other string, such as a hash of another framework or `!locked`: it is a process warning,
- * once for each form. A password is the same in all forms of Unicode; for one that is not ASCII, a hash of older programs may have been
+ * once for each form. A password is the same in all forms of Unicode; for a password that is not ASCII, a hash of older programs may have been
  * made of other bytes, which are tried, too.
  *
  * Rejects with an `UnavailableError` if the queue is full; in a guard that is a 503. Rejects with a TypeError if `stored` is no string,
@@ -238,7 +238,7 @@ const readableHash = (stored: unknown): StoredPassword | undefined => {
   return parsed
 }
 
-// Only what names a form, so that no part of a hash is written
+// Only the name of a form, so that no part of a hash is written
 const formOf = (stored: string): string =>
   /^[a-z][a-z\d_-]{0,24}(?=[$:])|^!|^\$[a-z\d-]{1,16}(?=\$)/i.exec(stored)?.[0] ?? 'another form'
 
@@ -298,7 +298,7 @@ const MEASURED = 3
 const MAX_DURATION = 3000
 
 /**
- * Does what a cheaper kind of hash lacks to the costliest.
+ * Does the work by which a cheaper kind of hash falls short of the costliest.
  *
  * Users of an older system have hashes of other kinds and costs. If each took its own time, an attacker could learn from the time which
  * users exist. So this process notes how long each kind of hash takes. Whatever a wrong password takes less than the costliest of them, it

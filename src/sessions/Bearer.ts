@@ -26,7 +26,7 @@ export interface BearerOptions {
 
 const checks: Checks<BearerOptions> = {
   prefix: is.maybe(is.like(/^(?=.{2,32}$)[a-z][a-z\d]*(?:_[a-z\d]+)*$/, 'must be words such as "acme" or "acme_live"')),
-  // `dpopOf` checks what is in it
+  // `dpopOf` checks its content
   dpop: is.maybe(is.record),
 }
 
@@ -58,7 +58,7 @@ export const bearerOf = (application: string, given: boolean | BearerOptions | u
     application,
     /** The beginning of each token. */
     start: `${prefix}_`,
-    /** Whom sessions are of, by their keys: a token says nothing of a user. */
+    /** The users of sessions, by the keys of the sessions: a token names no user. */
     hints: memory<Hint>({ size: HINTS, maxAge: Infinity, dropsFirst: 'oldest' }),
   }
 }
@@ -86,13 +86,13 @@ const isOwnToken = (self: Bearer, text: string): boolean => {
 
 const authorizationField = fromHeader('Authorization')
 
-/** The challenge for tokens; `isSent`: one was sent, which was refused (RFC 6750 §3.1). */
+/** The challenge for tokens; `isSent`: a token was sent and refused (RFC 6750 §3.1). */
 export const bearerChallengeOf = ({ scheme, parameters }: Bearer, isSent: boolean): Challenge =>
   make(scheme, { ...parameters, ...(isSent && { error: 'invalid_token' }) })
 
 export const ANOTHER_SCHEME = 'another scheme'
 
-/** The token of a request: `''` for a wrong one; `undefined` without the field `Authorization`. */
+/** The token of a request: `''` for a wrong token; `undefined` without the field `Authorization`. */
 export const tokenIn = (self: Bearer, request: Request): string | undefined => {
   const sent = authorizationField(request)
   if (O.isNone(sent)) return undefined

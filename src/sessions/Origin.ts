@@ -1,4 +1,4 @@
-/** The public origin of an application: of one host, or of several. It is never put together from what a request sends. */
+/** The public origin of an application: of one host, or of several. It is never made of data of a request. */
 import type { Request } from 'koa'
 import { unawaited } from '../core/data.js'
 import { checkHook, type Check } from '../core/options.js'

@@ -1,4 +1,4 @@
-/** A page of a sign-in, as data: `sessions(app, { pages })` makes HTML of it. And what the library's own pages say. */
+/** A page of a sign-in, as data: `sessions(app, { pages })` makes HTML of it. And the texts of the library's own pages. */
 import type { Context } from 'koa'
 import * as is from '../core/checks.js'
 import { checkOptions, type Check, type Checks } from '../core/options.js'
@@ -40,7 +40,7 @@ export interface Page {
  */
 export type Pages = (page: Page, ctx: Context) => unknown
 
-/** What the library's own pages say, in English. A name is that of a step, of a field, or of a reason. */
+/** The texts of the library's own pages, in English. A name is that of a step, of a field, or of a reason. */
 export const english = {
   begin: 'Sign in',
   answer: 'Sign in',

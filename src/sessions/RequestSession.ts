@@ -1,5 +1,5 @@
 /**
- * The session of one request: who is signed in by it. Its `stored` is its state in the store.
+ * The session of one request, and the user who is signed in by it. Its `stored` is its state in the store.
  *
  * It is on the context under a symbol, where the session authenticators read it.
  */
@@ -28,7 +28,7 @@ import type { Details, SignInReports, SignedIn, SignIn, SessionText, Signing, ve
 export interface SessionOwner {
   readonly cookie: SealedCookie
   readonly bearer: Bearer | undefined
-  /** What koa-session has at `ctx.session` and `ctx.sessionOptions`, without noting that somebody reads it. */
+  /** What koa-session has at `ctx.session` and `ctx.sessionOptions`, without noting that it is read. */
   readonly koaSessionOf: (ctx: object) => KoaSession | null
   readonly optionsOf: (ctx: object) => SetOption
   readonly loadUser: (id: string) => unknown
@@ -69,7 +69,7 @@ export class RequestSession implements SessionSource {
   #id: string | undefined
   #signingIn: NextSignIn | undefined
   #isSignedByOlderKey = false
-  // What the request came with, under its id now
+  // The session of the request, under its present id
   #came: Came | undefined
   // The same, if it was over
   #expired: Came | undefined
@@ -124,7 +124,7 @@ export class RequestSession implements SessionSource {
     )
   }
 
-  /** Somebody reads `ctx.session` or its options, and may change what is there. */
+  /** The application reads `ctx.session` or its options, and may change them. */
   noteReading(ctx: Context): void {
     if (this.isRead || this.koaSession === undefined) return
     this.isRead = true
@@ -145,7 +145,7 @@ export class RequestSession implements SessionSource {
     Object.defineProperty(this.koaSession, 'manuallyCommit', { value: refuse })
   }
 
-  /** Who is signed in by data that was read. A record counts only if it is bound to the session and the application. */
+  /** The user who is signed in by data that was read. A record counts only if it is bound to the session and the application. */
   verifySignIn(id: string, read: SessionText, data: object): SignedIn | undefined {
     const found = this.#owner?.verify(read, data, bindingOf(this.#owner, id))
     if (found === undefined) return undefined
@@ -215,7 +215,7 @@ export class RequestSession implements SessionSource {
     return true
   }
 
-  /** The session was ended, and so is what another request makes of it at the same time. */
+  /** The session was ended, and so are the changes of another request at the same time. */
   async endRotated(id: string): Promise<void> {
     if (this.#came?.id === id && this.#owner !== undefined) await endForwarded(this.#owner.ends, id)
   }
@@ -330,7 +330,7 @@ export class RequestSession implements SessionSource {
     return this.#owner === undefined ? sessionOf(ctx as Context) : this.#owner.koaSessionOf(ctx)
   }
 
-  /** What `sessions` returned for the application of this session; the session itself if there is none. */
+  /** The result of `sessions` for the application of this session; the session itself if there is none. */
   get owner(): object {
     return this.#owner ?? this
   }
@@ -344,7 +344,7 @@ export class RequestSession implements SessionSource {
     return this.#owner?.signing()
   }
 
-  /** What the application lends to `koa-with-auth/sign-in`; `undefined` if it belongs to no call of `sessions`. */
+  /** The part of the application that `koa-with-auth/sign-in` uses; `undefined` if it belongs to no call of `sessions`. */
   get host(): SessionHost | undefined {
     return this.#owner?.host
   }

@@ -88,7 +88,7 @@ const MAX_HINT_BYTES = 128
 // Users of cookies that came last
 const MAX_HINTS = 10_000
 
-/** What seals: a MAC over what is encrypted, by keys of their own. */
+/** The seal: a MAC over the encrypted text; the MAC and the encryption have a key each. */
 interface Sealing extends ReturnType<typeof hiding> {
   readonly application: string
   readonly mac: (text: string) => string

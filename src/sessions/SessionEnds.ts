@@ -19,7 +19,7 @@ import { inTime, parsed } from './StoredSession.js'
 export interface SessionEnds extends SessionRecords {
   readonly list: SignInList | undefined
   readonly tell: Tell
-  /** What this process ended while a request was under way that asks later: keys of sessions and of entries. */
+  /** The keys of sessions and entries that this process ended while a request was under way that asks later. */
   readonly over: Memory<true>
   /** The stamps that this process set, and when (milliseconds since 1970). */
   readonly stamped: Memory<{ readonly stamp: string; readonly at: number }>

@@ -41,7 +41,7 @@ export const forwardKey = (key: string): string => `koa-with-auth/forward/${dige
 export const entryKey = (name: string, user: string, id: string): string =>
   `koa-with-auth/sign-in/${digest(JSON.stringify([name, user, id]))}`
 
-/** Whom a cookie or a token says was signed in, with what to look up. The record in the session decides who is. */
+/** The user who was signed in, by a cookie or a token, with the keys to look up. The record in the session decides. */
 export interface Hint {
   readonly user: string
   /** The id of its entry in the list; `''` without one. */
@@ -112,5 +112,5 @@ export const forwardIn = (text: string | undefined) => {
   return { next, since, user, listed: typeof listed === 'string' ? listed : undefined }
 }
 
-/** The fields of a JSON object, without inherited ones; none for any other text. */
+/** The fields of a JSON object, without inherited fields; no fields for any other text. */
 export const fieldsIn = (text = ''): Readonly<Record<string, unknown>> => jsonFields(text) ?? {}

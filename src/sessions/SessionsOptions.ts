@@ -1,4 +1,4 @@
-/** The options of `sessions(app, options)`, and what becomes of them. Wrong ones are a TypeError. */
+/** The options of `sessions(app, options)`, their checks and their defaults. Wrong options are a TypeError. */
 import type Koa from 'koa'
 import type { Request } from 'koa'
 import type { PrincipalFromAnswer } from '../core/Result.js'
@@ -54,7 +54,7 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
   readonly cookieName?: string | undefined
   /**
    * The host name, such as `shop.example`, whose subdomains get the cookie, too. Leave it out if one host serves all. Its price: each
-   * subdomain can read the cookie, and so act as the user. Each can write one, and so sign a visitor in as somebody else, or lock him
+   * subdomain can read the cookie, and so act as the user. Each can write one, and so sign a visitor in as another user, or lock visitors
    * out (cookie tossing). So no subdomain may be run by others. If you change it, change `cookieName`, because browsers keep both.
    */
   readonly domain?: string | undefined
@@ -70,7 +70,7 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
   /**
    * The public origin of the application, such as `https://shop.example`, for links in mails and redirects of
    * `koa-with-auth/sign-in`. It is never read from the Host field. Without it, signing in by `begin` is a 500, except on
-   * loopback in development. A site of several hosts has an array: the one whose host is that of the request; or a function of the
+   * loopback in development. A site of several hosts has an array: the origin whose host is that of the request; or a function of the
    * request, which chooses out of a list of its own, and never puts the host of the request together to an origin. It returns
    * `undefined` for a host that it does not know. Then signing in is a 421.
    */
@@ -81,7 +81,7 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
    */
   readonly persistent?: boolean | undefined
   /**
-   * Whether the sessions of a user can be listed and ended one by one (`listSessions`, `endSession`). `label` says what the list calls a session; by default it has no
+   * Whether the sessions of a user can be listed and ended one by one (`listSessions`, `endSession`). `label` names a session in the list; by default it has no
    * label, because user agent and address are personal data. Default `false`.
    */
   readonly list?: boolean | { readonly label: (request: Request) => string | undefined } | undefined
@@ -115,7 +115,7 @@ type Unless<Holds, Option> = Holds extends true ? unknown : Option
 type Is<A, B> = [A] extends [B] ? true : false
 
 /**
- * What the options must also have, depending on what `loadUser` loads: `identify` for users without a `username`, and a
+ * The options that are also required, depending on the result of `loadUser`: `identify` for users without a `username`, and a
  * function for each flag that is not a boolean.
  */
 export type NeedsOf<R> = NeedsAsInferred<[R][R extends unknown ? 0 : never]>
@@ -183,7 +183,7 @@ const defaultStore = (isProduction: boolean): Store => {
   )
 }
 
-/** Checks the application and the options. Throws a TypeError for what is weak, or cannot work. */
+/** Checks the application and the options. Throws a TypeError for options that are weak, or cannot work. */
 export const checkSessionsOptions = <R>(app: Koa, options: SessionsOptions<R>) => {
   if (typeof app !== 'object' || app === null || typeof app.callback !== 'function') {
     throw new TypeError('sessions(app, options): app must be a Koa application, not a router or an apiApp')

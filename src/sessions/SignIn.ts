@@ -1,10 +1,10 @@
 /**
- * Who is signed in, as a session holds it under `auth`: the user's identifier, when the user signed in, the user's revocation stamp at that
+ * The user who is signed in, as a session holds it under `auth`: the user's identifier, when the user signed in, the user's revocation stamp at that
  * time, and a MAC. The MAC binds these to the id of the session and to the application.
  *
  * It contains no rights, because the user is loaded at each request. `logOutEverywhere` replaces the stamp. So no index of sessions is
  * needed, and no comparison of clocks of different machines. Without the MAC, whoever can write into a session (by a polluted prototype, by
- * `Object.assign(ctx.session, body)`, or in the database) could sign in as anybody.
+ * `Object.assign(ctx.session, body)`, or in the database) could sign in as any user.
  */
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
@@ -20,7 +20,7 @@ import { signInDigestsOf } from '../kinds/sessionUser.js'
 // Sessions of which something is remembered
 const MAX_ENDED = 1000
 
-/** Who signed in, and when; `at` is in milliseconds since 1970. */
+/** The user who signed in, and the time; `at` is in milliseconds since 1970. */
 export interface SignIn {
   readonly id: string
   readonly at: number
@@ -30,7 +30,7 @@ export interface SignIn {
   readonly details?: string | undefined
 }
 
-/** What else a sign-in knows. The MAC covers it. */
+/** Further data of a sign-in. The MAC covers them. */
 export interface Details {
   /** Left out: the user signed in by a method that the application did not tell. */
   readonly proofs?: ReadonlyArray<Proof> | undefined
@@ -45,7 +45,7 @@ export interface Details {
   readonly listed?: string | undefined
   /** Its label in the list. */
   readonly label?: string | undefined
-  /** What the session calls the grants of providers, if it is in no list. */
+  /** The name of the grants of providers in the session, if it is in no list. */
   readonly grant?: string | undefined
   /** The thumbprint of the key that its token is bound to (RFC 7638). */
   readonly jkt?: string | undefined
@@ -77,7 +77,7 @@ export interface SignedIn extends SignIn {
   readonly mac: string
 }
 
-/** What a sign-in is bound to. */
+/** The session and the application to which a sign-in is bound. */
 interface SignInBinding {
   /** The signing keys: `app.keys`. */
   readonly keys: unknown
@@ -117,13 +117,13 @@ export const bind = ({ id, at, stamp, details }: SignIn, binding: SignInBinding)
   mac: sign(binding.keys, boundText({ id, at, stamp, details }, binding)),
 })
 
-/** A record that is bound to its session and the application: by the first key, or by an older one. */
+/** A record that is bound to its session and the application: by the first key, or by an older key. */
 interface Verified {
   readonly auth: SignedIn
   readonly key: 'first' | 'older'
 }
 
-/** The record in a session, if it is bound to the session and the application. Without one it is a forgery. */
+/** The record in a session, if it is bound to the session and the application. Any other record is a forgery. */
 const verified = (session: object, binding: SignInBinding): Verified | undefined => {
   const auth = signedInOf(session)
   if (auth === undefined) return undefined
@@ -173,7 +173,7 @@ const boundText = ({ id, at, stamp, details }: SignIn, { name, sessionId }: Sign
     ...(details === undefined ? [] : [details]),
   ])
 
-/** Reports who signed in and out of an application. Without a subscriber nothing is done. */
+/** Reports the users who sign in and out of an application. Without a subscriber nothing is done. */
 export class SignInReports {
   readonly application: string
   // Sessions whose end was reported already. Clients keep sending their cookies
@@ -190,7 +190,7 @@ export class SignInReports {
     })
   }
 
-  /** A session of a user is over, by its digest. Without one, all sessions of the user are. */
+  /** A session of a user is over, by its digest. Without a digest, all sessions of the user are. */
   signedOut(user: string, reason: SignedOutReason, session?: string): void {
     const { application } = this
     report('signed-out')(() => ({
@@ -213,7 +213,7 @@ export class SignInReports {
     return isFirst
   }
 
-  /** The reports of one request. Someone who subscribes later gets the events of later requests. */
+  /** The reports of one request. A later subscriber gets the events of later requests. */
   ofRequest(): RequestReports | undefined {
     return signedIn.hasSubscribers || signedOut.hasSubscribers ? new RequestReports(this) : undefined
   }
@@ -272,7 +272,7 @@ export const contextOf = (caller: string, given: WithRequest | undefined): Reque
 
 /** Options of a sign-in. */
 export interface LogInOptions {
-  /** Keys of the old session that the new one keeps, such as a basket. Default none. */
+  /** Keys of the old session that the new session keeps, such as a basket. Default none. */
   readonly keep?: ReadonlyArray<string> | undefined
   /** The proof of the sign-in. Default: the method `other`. */
   readonly proof?: ProofGiven | undefined
@@ -304,12 +304,12 @@ export interface BearerSignIn {
 /** The fix where `as: 'bearer'` is written, and the sessions carry no tokens. */
 export const bearerFix = 'write sessions(app, { bearer: true })'
 
-/** What `koa-with-auth/sign-in` passes on top. */
+/** Further options, which `koa-with-auth/sign-in` passes. */
 export interface OwnLogInOptions extends LogInOptions {
   readonly as?: 'bearer' | undefined
-  /** The stamp that the user must have. Another one is a 400 `unknown`: the sessions were ended after the first factor. */
+  /** The stamp that the user must have. Another stamp is a 400 `unknown`: the sessions were ended after the first factor. */
   readonly stamp?: string | undefined
-  /** What the session calls its grants. With a list, it is the id of its entry. */
+  /** The name of the grants in the session. With a list, it is the id of its entry. */
   readonly grant?: string | undefined
 }
 
@@ -326,7 +326,7 @@ export interface ListedSession {
   readonly methods: ReadonlyArray<string>
   /** Whether the cookie carries it, or a token (`as: 'bearer'`). */
   readonly kind: 'cookie' | 'bearer'
-  /** What the option `label` said at the sign-in. */
+  /** The result of the option `label` at the sign-in. */
   readonly label?: string
 }
 
@@ -381,7 +381,7 @@ export interface Signing<U> {
  * digests with a socket or a stream, and compare them with `endsSession`. A socket or a stream outlives the request, and
  * must end with the session.
  *
- * It reports what was true when the session was read. A listener that is added later does not hear of a sign-out in between; the
+ * It reports the state when the session was read. A listener that is added later does not get a sign-out in between; the
  * guide "Sessions" shows how to hear of it.
  *
  * @example

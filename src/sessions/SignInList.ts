@@ -15,7 +15,7 @@ import { detailsOf, proofsIn, type ListedSession, type SignIn } from './SignIn.j
 export interface SignInList extends SessionRecords {
   /** Is called when a sign-in was ended from elsewhere. `session`: its digest in records, if it is known. */
   readonly ended: (user: string, id: string, session: string | undefined) => void
-  /** Ends what providers granted to a sign-in that is ended from elsewhere. Rejects in an outage. */
+  /** Ends the grants of providers to a sign-in that is ended from elsewhere. Rejects in an outage. */
   readonly endGrants: (user: string, id: string) => Promise<void>
 }
 
@@ -156,7 +156,7 @@ export const relist = async (self: SignInList, signIn: SignIn): Promise<boolean>
 export const endListed = (self: SignInList, user: string, id: string): Promise<void> =>
   self.store.end(entryKey(self.name, user, id), self.longest)
 
-/** Ends a sign-in from elsewhere, with what it has open; `false` if the user has none with this id. Rejects in an outage. */
+/** Ends a sign-in from elsewhere, with its streams and sockets; `false` if the user has none with this id. Rejects in an outage. */
 export const endElsewhere = (self: SignInList, user: string, id: string): Promise<boolean> =>
   endEntry(self, entryKey(self.name, user, id), () => true)
 
@@ -201,7 +201,7 @@ export const listedSessions = async (
   return sessions.sort((one, other) => other.signedInAt - one.signedInAt)
 }
 
-/** What a call of `sessions` lends to `koa-with-auth/sign-in`. */
+/** The part of a call of `sessions` that `koa-with-auth/sign-in` uses. */
 export interface SessionHost extends SessionRecords {
   readonly keys: () => unknown
   /** The public origin, those of several hosts, or a function that chooses; left out if the application has none. */
@@ -213,7 +213,7 @@ export interface SessionHost extends SessionRecords {
   readonly identify: (user: unknown) => string
   readonly grants: GrantKeepers
   /**
-   * The ceremonies that were finished in this process a moment ago, by whom, and until when (milliseconds since 1970) an
+   * The ceremonies that were finished in this process a moment ago, their users, and until when (milliseconds since 1970) an
    * answer that came at the same time leads to the same place. Signing out removes them.
    */
   readonly finished: Map<string, { readonly until: number; readonly user: string | undefined }>
@@ -225,7 +225,7 @@ export interface SessionHost extends SessionRecords {
   readonly texts: Readonly<Record<string, PageTexts>>
 }
 
-/** What came at the same time as an answer of this user leads nowhere, because the sessions were ended. Default: all users. */
+/** A copy of an answer of this user that came at the same time leads nowhere, because the sessions were ended. Default: all users. */
 export const forgetFinished = ({ finished }: Pick<SessionHost, 'finished'>, user?: string): void => {
   for (const [id, one] of finished) if (user === undefined || one.user === user) finished.delete(id)
 }

@@ -1,10 +1,10 @@
-/** What koa-session has of a session, and what the store knows of it in one request. */
+/** The data of a session in koa-session, and its state in the store, in one request. */
 import { setImmediate as immediate } from 'node:timers/promises'
 import type { Context } from 'koa'
 import { jsonFields } from '../core/data.js'
 import { sessionData } from '../kinds/plainSession.js'
 
-/** What koa-session has at `ctx.session`, as far as it is used here. */
+/** The value of `ctx.session`, as far as it is used here. */
 export interface KoaSession {
   readonly _expire?: number
   readonly externalKey?: string
@@ -48,11 +48,11 @@ export const inTime = (data: SessionData, idle: number): boolean => {
   const written = expires - lasted
   const ends = Math.min(expires, written + idle)
   data['_expire'] = ends
-  // one that was written in the future is over, too: the clock was wrong then
+  // a session that was written in the future has ended, too: the clock was wrong then
   return ends > Date.now() && written < Date.now() + idle
 }
 
-/** What a request did to an id in the store. */
+/** The change of an id in the store by a request. */
 interface StoredId {
   /** The JSON that was read; `undefined` for an id that was made in this request. */
   readonly textRead: string | undefined
@@ -61,7 +61,7 @@ interface StoredId {
   isEnded: boolean
 }
 
-/** What the store knows of the session, and what became of it in this request. It does not know who is signed in. */
+/** The session in the store, and its changes by this request. It does not know which user is signed in. */
 export class StoredSession {
   /** The data in the store, as JSON; `null` for a session that was ended. */
   text: string | null | undefined
@@ -78,7 +78,7 @@ export class StoredSession {
   /** How much of such work has not ended. */
   unfinished = 0
   #ids: Map<string, StoredId> | undefined
-  // What was read, until the ids are asked for: most requests do nothing else
+  // The text that was read, until the ids are asked for: most requests do nothing else
   #idRead: string | undefined
   #textRead = ''
 
@@ -95,7 +95,7 @@ export class StoredSession {
     return ids
   }
 
-  /** The store has what the session holds now. */
+  /** The store has the present data of the session. */
   kept(ctx: Context): void {
     this.text = textOf(sessionOf(ctx))
   }

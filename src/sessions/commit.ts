@@ -22,7 +22,7 @@ export interface Saving extends SessionRecords {
 }
 
 /**
- * Undoes what the request did. Never rejects: in an outage something may stay in the store, but its cookie was not sent.
+ * Undoes the changes of the request. Never rejects: in an outage a text may stay in the store, but its cookie was not sent.
  *
  * It is for an operation that threw, even if a handler answers the exception. An id that was made in the request is ended, and the old data
  * of an older id are written back. A session that was ended stays ended.
@@ -86,7 +86,7 @@ export const changeInStore = async (session: RequestSession, change: () => Promi
 export const isKept = (ctx: Context, session: RequestSession, { idle }: Saving): boolean =>
   !session.isRead && session.stored.changing === undefined && !session.isOfOlderKey && !isAgingIn(ctx, session, idle)
 
-/** Saves a session that changed, and prolongs one that was used. */
+/** Saves a session that changed, and prolongs a session that was used. */
 export const commit = async (ctx: Context, session: RequestSession, options: Saving): Promise<void> => {
   await saveChanges(ctx, session, options)
   // the cookie of a session that has ended must not replace that of the sign-in that ended it
@@ -108,7 +108,7 @@ const saveChanges = async (ctx: Context, session: RequestSession, { isSecure, id
     if (now === null || hasData(now) || stored.isRefused) throw unavailable(stored.error.error)
     return
   }
-  // one that a sign-out left, and nothing was written into
+  // the session after a sign-out, into which nothing was written
   if (stored.text === null && now !== null && !hasData(now)) return
   if (session.isRead && textOf(now) !== stored.text) {
     checkSecure(ctx, isSecure)
@@ -139,7 +139,7 @@ const saved = async (ctx: Context, session: RequestSession, koaSession: KoaSessi
     if (!isSent) throw error
     if (!isAtBrowser)
       throw new Error(
-        'sessions: what the handler wrote into ctx.session is lost, because it had sent the head already, and the browser has no session yet; write into ctx.session before the head is sent',
+        'sessions: the changes of ctx.session by the handler are lost, because it had sent the head already, and the browser has no session yet; write into ctx.session before the head is sent',
         { cause: error },
       )
   }
@@ -173,7 +173,7 @@ const isAgingIn = (ctx: Context, session: RequestSession, idle: number): boolean
  * §3). So a response that sets the session's cookie is kept out of it.
  *
  * This happens when the head is written, so no later `Cache-Control` of a handler or of middleware can undo it.
- * Middleware above that replaced `writeHead` itself is called after it, and what it writes there is its own decision.
+ * Middleware above that replaced `writeHead` itself is called after it, and decides itself about the fields that it writes.
  */
 export const headWatcher = ({ name, domain }: SessionCookie, options: Saving) => {
   const isOurs = (line: unknown) => String(line).startsWith(`${name}=`)

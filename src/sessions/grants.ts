@@ -1,6 +1,6 @@
 /**
- * What providers have granted to users, as sign-ins and sign-outs of an application see it: they keep a grant and end it, and do not know
- * what is in it. `sign-in/oidc/upstream.ts` adds a keeper for each provider.
+ * The grants of providers to users, for the sign-ins and sign-outs of an application: they keep a grant and end it, and do not know
+ * its content. `sign-in/oidc/upstream.ts` adds a keeper for each provider.
  */
 import { providersOf, type Upstreams } from '../koa/upstreams.js'
 import type { Store } from '../stores/Store.js'
@@ -12,18 +12,18 @@ export interface GrantHolder {
   readonly keys: () => unknown
   readonly store: Store
   readonly user: string
-  /** What the session calls its grants. It stays the same when the session gets another id. */
+  /** The name of the grants in the session. It stays the same when the session rotates its id. */
   readonly grant: string | undefined
   /** How long the session can last, in milliseconds. */
   readonly lifetime: number
 }
 
-/** Keeps what one provider granted. Each function rejects in an outage. */
+/** Keeps the grants of a provider. Each function rejects in an outage. */
 export interface GrantKeeper extends Upstreams {
   readonly kind: string
-  /** Keeps what came with a proof of this kind. `isPending`: a second factor must come first. */
+  /** Keeps the grant that came with a proof of this kind. `isPending`: a second factor must come first. */
   readonly keep: (holder: GrantHolder, proof: object, isPending: boolean) => Promise<void>
-  /** Keeps what is pending for a proof, because the second factor has come. */
+  /** Keeps the pending grant of a proof, because the second factor has come. */
   readonly adopt: (holder: GrantHolder, proof: object) => Promise<void>
   /** Ends the grants of a session, or all grants of its user. */
   readonly end: (holder: GrantHolder, isEverywhere: boolean) => Promise<void>
@@ -43,7 +43,7 @@ interface GrantDetails {
   readonly absolute?: number | undefined
 }
 
-/** What a session calls its grants: with a list, the id of its entry, so ending the entry ends them. */
+/** The name of the grants in a session: with a list, the id of its entry, so ending the entry ends them. */
 export const grantIn = ({ grant, listed }: GrantDetails): string | undefined => grant ?? listed
 
 export const grantHolder = (host: GrantsHost, user: string, details: GrantDetails): GrantHolder => ({

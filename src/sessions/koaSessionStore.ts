@@ -1,10 +1,10 @@
 /**
- * What koa-session calls: the cookie, new ids, and the store. One object answers all of it, and knows the session of each request by the
- * context that koa-session passes. A request calls them in this order, and leaves out what it does not need:
+ * The functions that koa-session calls, for the cookie, new ids, and the store. One object has them all, and knows the session of each request by the
+ * context that koa-session passes. A request calls them in this order, and leaves out those that it does not need:
  *
  * 1. `externalKey.get`: which id the request has.
  * 2. `store.get`: the data under it, and whether the sign-in in them is valid.
- * 3. The operation. What it changes is written after it, or at once by `logIn`, `logOut` and `addProof`:
+ * 3. The operation. Its changes are written after it, or at once by `logIn`, `logOut` and `addProof`:
  *    `store.destroy` ends the old id, `genid` makes another one, `store.set` writes, `externalKey.set` sends the cookie.
  *
  * koa-session does not say whether an id is new. So the ids that a request read or wrote are remembered: such an id is
@@ -39,7 +39,7 @@ interface KoaSessionStore extends SessionRecords {
 
 /**
  * Makes the options of koa-session that are functions. `store.get` gives `undefined` for a string that is not a session, for a session that has ended, and in an outage. It removes
- * forged sign-ins. If the cookie says who was signed in, the session, the stamp of its user and its entry of the list are one question.
+ * forged sign-ins. If the cookie names its user, the session, the stamp of the user and the entry of the list are one query.
  * A store that answers without a promise takes none. `set` and `destroy` reject if the store rejects or if the session could not be read,
  * and `set` with a RangeError for a session that is too large.
  */
@@ -50,7 +50,7 @@ export const koaSessionStore = (self: KoaSessionStore) => ({
   },
   genid: (ctx: Context) => requestSessionOf(ctx).assignId(ctx),
   store: {
-    // Safe: koa-session awaits what it gets, whatever its types say
+    // Safe: koa-session awaits the result, whatever its types say
     get: (id: string, _maxAge: number, { ctx = {} }: Passed) => find(self, id, ctx) as Promise<unknown>,
     set: (id: string, data: unknown, maxAge: number | 'session', { ctx = {} }: Passed) =>
       write(self, id, data, maxAge, changeable(ctx)),
@@ -148,7 +148,7 @@ const permitted = (
   return isLive.then((live) => (live ? data : session.reportExpiry(id, 'logOut')))
 }
 
-// The data in what the store has, if they are in time
+// The data in the text of the store, if they have not expired
 const dataIn = (
   self: KoaSessionStore,
   text: string | undefined,
@@ -190,7 +190,7 @@ const end = async (self: KoaSessionStore, id: string, ctx: object, session: Requ
   // this one was made in this request, and never saved; the one that came may have expired
   if (entry === undefined) return session.endExpired()
   const goesOn = !entry.isEnded && session.goesOn(ctx)
-  // before it is read, and after it is ended: so one of two requests that rotate it and end it finds the other one
+  // before it is read, and after it is ended: so of two requests that rotate it and end it, one finds the other
   const isFirst = !goesOn || (await session.rotate(id))
   // another request has ended the session meanwhile, or rotates it
   if (!isFirst || (goesOn && (await textAt(self, sessionKey(id))) === undefined)) {
@@ -202,7 +202,7 @@ const end = async (self: KoaSessionStore, id: string, ctx: object, session: Requ
   if (!goesOn) await session.endRotated(id)
 }
 
-// The session of a context, if it may be changed: the old id of one that could not be read would stay alive
+// The session of a context, if it may be changed: the old id of a session that could not be read would stay valid
 const changeable = (ctx: object): RequestSession => {
   const session = requestSessionOf(ctx)
   const { stored } = session
@@ -211,7 +211,7 @@ const changeable = (ctx: object): RequestSession => {
   throw unavailable(stored.error.error)
 }
 
-// The data of koa-session include what its session inherits
+// The data of koa-session include properties that its session inherits
 const unpolluted = (data: unknown): unknown =>
   typeof data !== 'object' || data === null
     ? data

@@ -1,7 +1,7 @@
 /**
  * The default name of an application: the name of the package whose program runs.
  *
- * All processes of a service have the same name, wherever they are deployed. Two services on one Redis have different ones.
+ * All processes of a service have the same name, wherever they are deployed. Two services on one Redis have different names.
  */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -28,7 +28,7 @@ const applicationName = (): string => {
 }
 
 /**
- * The default name. Without one, programs would share their sessions on one store with the same keys: in production a
+ * The default name. Without a name, programs would share their sessions on one store with the same keys: in production a
  * TypeError, otherwise a warning and a name of its own.
  */
 export const programName = (isProduction: boolean): string => {

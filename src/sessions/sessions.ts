@@ -1,8 +1,8 @@
 /**
  * `sessions` sets koa-session up for production, and makes the functions that sign in and out.
  *
- * koa-session finds the cookie, and loads and keeps the data. The rest is done here: when a session is kept, what an outage of the
- * store means, when a session ends, and what a sign-in changes.
+ * koa-session finds the cookie, and loads and keeps the data. The rest is done here: when a session is kept, the answer to an outage of the
+ * store, the end of a session, and the changes by a sign-in.
  */
 import type { SetOption } from 'cookies'
 import type Koa from 'koa'
@@ -50,7 +50,7 @@ const misplacedSource = (owner: SessionOwner): SessionSource => ({
   digests: () => undefined,
 })
 
-/** What `sessions` returns: functions that sign in and out, and session kinds, for users of type `U`. */
+/** The result of `sessions`: functions that sign in and out, and session kinds, for users of type `U`. */
 export interface Sessions<U> extends Signing<U>, SessionKinds<U> {}
 
 /**
@@ -120,7 +120,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
 
 type SettledOptions<R> = ReturnType<typeof checkSessionsOptions<R>>
 
-// What the parts of an application's sessions share
+// The data that the parts of an application's sessions share
 const sessionOwner = <R>(app: Koa, settled: SettledOptions<R>, records: SessionRecords): Owner => {
   const { name, https, loadUser, rights } = settled
   const reports = new SignInReports(name)
@@ -165,11 +165,11 @@ interface Owner extends SessionOwner {
 }
 
 const identified = <R>({ identify }: SettledOptions<R>, user: unknown): string => {
-  // Safe: `identify` takes what `loadUser` loads
+  // Safe: `identify` takes a user of `loadUser`
   const id = unawaited(identify(user as never))
   if (typeof id === 'string' && id !== '') return id
   throw new TypeError(
-    'logIn(ctx, user): the id of the user must be a string that is not empty; it is user.username, or what the option identify of sessions(...) returns, such as String(user.id)',
+    'logIn(ctx, user): the id of the user must be a string that is not empty; it is user.username, or the result of the option identify of sessions(...), such as String(user.id)',
   )
 }
 
@@ -214,7 +214,7 @@ interface Serving {
 }
 
 const beginRequest = ({ app, owner }: Serving, ctx: Context): RequestSession => {
-  // koa-mount runs this middleware on a context of the outer application, so it would use the session of that one
+  // koa-mount runs this middleware on a context of the outer application, so it would use the session of that application
   if (ctx.app !== app) {
     throw new Error(
       'sessions(app): this application is mounted in another one (koa-mount), so the request and its session belong to the outer one. Mount routers instead, and call sessions once, for the outer application; or serve this application by its own app.callback()',

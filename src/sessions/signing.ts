@@ -118,7 +118,7 @@ const detailsFrom = (options: LogInOptions): Details => {
   return { proofs: proofs.length > 0 ? proofs : undefined, idle, absolute, persistent }
 }
 
-// With a list, what a session calls its grants is the id of its entry
+// With a list, the name of the grants in a session is the id of its entry
 const sessionNames = ({ list, label }: SessionHost, request: Request, { grant }: OwnLogInOptions): Details =>
   list === undefined ? { grant } : { listed: grant ?? randomId(16), label: labelIn(label?.(request)) }
 
@@ -196,7 +196,7 @@ const checkLifetimes = ({ owner, absolute }: SigningOf, { idle, absolute: own }:
   if (owner.host.isProduction && idle !== undefined) warnOfIdle('logIn(ctx, user, { idle })', idle)
 }
 
-// What both ways to sign in check before anything changes
+// The checks of both ways to sign in, before anything changes
 const beginSignIn = (
   self: SigningOf,
   context: WithRequest,
@@ -294,7 +294,7 @@ const signInByToken = async (
   return { token, tokenType: bearer.scheme, expiresIn: Math.floor(lasting / 1000) }
 }
 
-// The data of the session before that the new one keeps
+// The data of the old session that the new session keeps
 const keptOf = (ctx: Context, keep: ReadonlyArray<unknown>): object => {
   const old = sessionOf(ctx)
   const data = old === null ? {} : sessionData(old)
@@ -324,7 +324,7 @@ const signOut = async ({ owner, isSecure }: SigningOf, context: WithRequest): Pr
     ctx['session'] = null
     await session.koaSession?.manuallyCommit()
     session.signedOut()
-    // an empty one, for what a page says after a sign-out
+    // an empty session, for the message of a page after a sign-out
     ctx['session'] = {}
   })
   ctx.set('Cache-Control', 'no-store')
@@ -378,7 +378,7 @@ export function logIn<U extends object>(
   options?: LogInOptions & { readonly as?: undefined },
 ): Promise<void>
 export function logIn(ctx: WithRequest, user: object, options?: object): Promise<unknown> {
-  // Safe: `identify` of the application refuses what it cannot identify, and `logIn` checks the options
+  // Safe: `identify` of the application refuses a user that it cannot identify, and `logIn` checks the options
   return calling('logIn(ctx, user)', ctx, (signing) => signing.logIn(ctx, user as never, options as never))
 }
 
@@ -392,7 +392,7 @@ export const proofsOf = (ctx: WithRequest): ReadonlyArray<Proof> => signingOf('p
 /** Calls the `logOut` of the same application. Rejects if the request came through no sessions. */
 export const logOut = (ctx: WithRequest): Promise<void> => calling('logOut(ctx)', ctx, (signing) => signing.logOut(ctx))
 
-// The promise of the call itself, because another one would be unhandled where nothing is awaited
+// The promise of the call itself, because another promise would be unhandled where nothing is awaited
 const calling = <A>(caller: string, ctx: WithRequest, call: (signing: Signing<never>) => Promise<A>): Promise<A> => {
   try {
     return call(signingOf(caller, ctx))

@@ -87,7 +87,7 @@ export interface Signer {
  * One way to prove something. It knows neither cookies nor stores nor users. Every function may throw: an
  * `UnavailableError` is an outage (503), anything else a 500.
  *
- * `Ask` is what `begin(kind, { ask })` may say, `Kept` what the handle keeps, `Answer` what is read at the end, `P` the proof, and
+ * `Ask` is the type of `begin(kind, { ask })`, `Kept` of the content of the handle, `Answer` of the answer, `P` of the proof, and
  * `B` the body with which it begins.
  */
 export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven, B extends object | null = object | null> {

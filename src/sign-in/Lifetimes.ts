@@ -1,6 +1,6 @@
 /**
  * How long the session of a sign-in lasts, where that is not as `sessions(app, { idle, absolute })` says: for "stay signed in".
- * What the first of two factors said travels to the second one.
+ * The lifetimes of the first of two factors travel to the second factor.
  */
 import * as is from '../core/checks.js'
 import { unawaited } from '../core/data.js'
@@ -14,7 +14,7 @@ export interface Lifetimes {
   readonly persistent?: boolean
 }
 
-/** A number of milliseconds, or a function of what has come in. A function that returns `undefined` or `false` changes nothing. */
+/** A number of milliseconds, or a function of the input. A function that returns `undefined` or `false` changes nothing. */
 export type Lifetime<D> = number | ((done: D) => number | false | undefined)
 
 /** How long the session of a sign-in lasts. The limits of `logIn` hold. */
@@ -24,15 +24,15 @@ export interface LifetimeOptions<D> {
   /** How long it lasts after signing in, used or not. Default: as `sessions(app, { absolute })` says. */
   readonly absolute?: Lifetime<D> | undefined
   /**
-   * Whether the cookie outlives the browser, as a value or as a function of what has come in: for "remember me". Default: as
+   * Whether the cookie outlives the browser, as a value or as a function of the input: for "remember me". Default: as
    * `sessions(app, { persistent })` says.
    */
   readonly persistent?: boolean | ((done: D) => boolean | undefined) | undefined
 }
 
-/** What a sign-in makes. */
+/** What a sign-in makes: a session with a cookie, or a token. */
 export interface SignInOptions<D> extends LifetimeOptions<D> {
-  /** Keys of the session before that the new one keeps, such as a basket. Default none. */
+  /** Keys of the old session that the new session keeps, such as a basket. Default none. */
   readonly keep?: ReadonlyArray<string> | undefined
   /**
    * A token carries the sign-in: the answer is `{ access_token, token_type, expires_in }` (200), and sets no cookie. Needs
@@ -55,7 +55,7 @@ export const signInChecks: Checks<SignInOptions<never>> = {
   as: carried,
 }
 
-/** What the options say about a sign-in. Throws a TypeError for a result that is no time. */
+/** The lifetimes of a sign-in, by the options. Throws a TypeError for a result that is no time. */
 export const lifetimesFor = <D>(where: string, options: LifetimeOptions<D>, done: D): Lifetimes => {
   const said = (name: 'idle' | 'absolute'): Lifetimes => {
     const given = options[name]

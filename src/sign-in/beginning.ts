@@ -73,7 +73,7 @@ const start = async (
 }
 
 /**
- * Middleware that begins a ceremony: it redirects to a provider (303), or answers with what the kind sends (200). Nothing
+ * Middleware that begins a ceremony: it redirects to a provider (303), or answers with the body of the kind (200). Nothing
  * is stored. `returnTo` of the query or of the body is the path that follows; a path of this origin, else `/`. Requests
  * that another site caused (but for links), prefetches and HEAD are a 403. Throws a TypeError for an intent that the kind is not good for.
  *
@@ -212,7 +212,7 @@ export const readable = async (ctx: Context, formNow: () => pages.Form): Promise
 
 /** The first of two factors. */
 export interface FirstFactor<U> {
-  /** Who gave it. */
+  /** The user who gave it. */
   readonly user: U
   readonly proof: ProofGiven
   /** The path that follows. Default: `returnTo` of the request. In a hook of `finish`, pass that of the first ceremony on. */
@@ -226,9 +226,9 @@ export interface FirstFactor<U> {
 }
 
 /**
- * Begins the second factor of a user who gave the first one. The user is not signed in: the first proof travels sealed, and
+ * Begins the second factor of a user who gave the first factor. The user is not signed in: the first proof travels sealed, and
  * `finish` of the second kind signs in once, with both. A hook of `finish` that writes nothing more answers `{ next, handle }`, or,
- * for a kind with a `path`, the page that asks for the code. What it resolves to is what the browser needs, such as `{ handle }`.
+ * for a kind with a `path`, the page that asks for the code. It resolves to the data for the browser, such as `{ handle }`.
  * If all sessions of the user are ended meanwhile (`logOutEverywhere`), it cannot be finished. Rejects with
  * `SignInRefused`, which is answered like a failure of `logIn`.
  *
@@ -256,7 +256,7 @@ export const askSecondFactor = <Ask, Kept, U extends object, B extends object | 
   const begun = begin()
   // without await, the request is a 500 that says so; its rejection need not end the process
   begun.catch(() => undefined)
-  // Safe: a body is what this kind sends; a kind that redirects says nothing of a body
+  // Safe: this kind sends such a body; a kind that redirects has none
   return begun as Promise<B & object>
 }
 
@@ -266,7 +266,7 @@ export const stampOfUser = ({ host }: Visit, subject: string): Promise<string> =
     throw unavailable(cause)
   })
 
-/** Begins the second factor. `stamp` is the revocation stamp of the user when the first one was given. */
+/** Begins the second factor. `stamp` is the revocation stamp of the user when the first factor was given. */
 export const sealFirst = async <Ask, Kept>(
   visit: Visit,
   kind: Beginner<Ask, Kept>,
@@ -296,14 +296,14 @@ interface BegunFactor {
   readonly subject: string
   readonly kind: string
   readonly made: object
-  /** What its page asks for, if it is known where the answer is posted. */
+  /** The fields of its page, if it is known where the answer is posted. */
   readonly form: KindForm | undefined
 }
 
 /** The second factors that were begun, by the context of the request. */
 export const begunFactors = new WeakMap<object, BegunFactor>()
 
-/** Answers with what a second factor needs, unless a hook has: `{ next, handle }`, or its page. `undefined`: none was begun. */
+/** Answers with the data that a second factor needs, unless a hook has answered: `{ next, handle }`, or its page. `undefined`: none was begun. */
 export const respondSecond = (visit: Visit, sent: Incoming['body'] = {}): Promise<void> | undefined => {
   const { ctx } = visit
   const second = begunFactors.get(ctx)

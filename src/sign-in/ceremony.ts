@@ -119,7 +119,7 @@ const rawOf = (handle: unknown): Buffer | undefined => {
 
 // --- ceremonies
 
-// Anybody gets handles, and a wrong answer keeps an id in the store, and may ask a provider. So of the answers of kinds that check an
+// Every client gets handles, and a wrong answer keeps an id in the store, and may ask a provider. So of the answers of kinds that check an
 // answer once, only so many may be wrong
 const WRONG_OF_BROWSER = 50
 const WRONG_OF_ADDRESS = 1000

@@ -12,7 +12,7 @@ const MINUTES = 60
 export const DAY_SECONDS = 24 * 60 * MINUTES
 
 /**
- * What counts without a `limiter`, in the memory of this process: ten guesses at an account from an address in 15 minutes, and a hundred
+ * The limiters without the option `limiter`, in the memory of this process: ten guesses at an account from an address in 15 minutes, and a hundred
  * at an account in a day.
  */
 export const usualLimiters = (): Limiters => ({
@@ -55,11 +55,11 @@ export const countFailures = (limiter: Limiter | Limiters = usualLimiters()) => 
   }
 }
 
-/** What is thrown for a failure: the exception of a hook as it was, otherwise `SignInRefused`. */
+/** The exception for a failure: the exception of a hook as it was, otherwise `SignInRefused`. */
 export const thrownFor = (failure: AuthErrors.AuthError): unknown =>
   failure._tag === 'raised' ? failure.error : new SignInRefused(failure)
 
-/** An exception is a failure: of a store an outage, of `logIn` what it refused. It is no wrong guess. */
+/** An exception is a failure: of a store an outage, of `logIn` a refusal. It is no wrong guess. */
 export const caught = async <A>(run: () => Promise<Result<A>>): Promise<Result<A>> => {
   try {
     return await run()

@@ -3,9 +3,9 @@
  *
  * `emailSignIn` signs in. One mail holds a link and a code, and they are one ceremony. Only the browser that asked can finish
  * it: by the link if the mail is opened there, else by the code, which is typed where it began. So neither a scanner that
- * opens links nor a person who is talked into asking for a mail signs in anybody else.
+ * opens links nor a person who is talked into asking for a mail signs another person in.
  *
- * `passwordReset` and `emailVerification` are pressed in any browser, and never sign in. Their links carry a stamp of what they
+ * `passwordReset` and `emailVerification` are pressed in any browser, and never sign in. Their links carry a stamp of the data that they
  * change, so a change ends them.
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -28,7 +28,7 @@ import { routePath, typedDigits, type Ceremony, type Incoming, type Kind } from 
 const MAX_ADDRESS = 254
 
 /**
- * The address of a mail, trimmed and in lower case; `undefined` for what is not exactly one address in ASCII (RFC 5321
+ * The address of a mail, trimmed and in lower case; `undefined` for anything but a single address in ASCII (RFC 5321
  * without quoted names). So two spellings are one account, and no second recipient comes along.
  *
  * @example
@@ -66,7 +66,7 @@ const linkMembers = ({ method, body, query }: Incoming) => {
 
 type Calling = <A extends object>(hook: string, given: A) => A
 
-// What became of a mail must change no answer, neither by its content nor by its time. So nothing waits for it. `send` says
+// The fate of a mail must change no answer, neither by its content nor by its time. So nothing waits for it. `send` says
 // which hook it calls, and with what, because a warning must not have that
 const sendLater = (where: string, send: (calling: Calling) => unknown): void => {
   let hook = 'send'
@@ -85,7 +85,7 @@ const sendLater = (where: string, send: (calling: Calling) => unknown): void => 
   })
 }
 
-// An address and its name, a link and what it carries, a code. A shorter name says little, and is in many messages
+// An address and its name, a link and its content, a code. A shorter name says little, and is in many messages
 const secretParts = (value: string): ReadonlyArray<string> =>
   [value, ...(value.includes('://') ? new URL(value).searchParams.values() : value.split('@', 1))].filter(
     (part) => part.length > 3,
@@ -96,7 +96,7 @@ const secretParts = (value: string): ReadonlyArray<string> =>
 interface MailOptions {
   /** The path of the link: a GET shows `linkPage`, a POST is `finish` of the kind. The prefix of koa-mount is added. */
   readonly path: string
-  /** Counts what asks for mails, and wrong codes, by address of the mail and of the client. Default: as `passwordSignIn` counts. */
+  /** Counts requests for mails, and wrong codes, by address of the mail and of the client. Default: as `passwordSignIn` counts. */
   readonly limiter?: Limiter | Limiters | undefined
   /** A name that distinguishes this kind from another kind of the same function, such as `staff`. */
   readonly name?: string | undefined
@@ -180,7 +180,7 @@ export interface SignInMail extends LinkMail {
 export interface EmailSignInOptions extends MailOptions {
   /**
    * Sends the mail if the address has an account, and does nothing otherwise. It runs after the response, so neither its
-   * time nor its failure shows which addresses exist. A failure is a process warning, without what was passed to it.
+   * time nor its failure shows which addresses exist. A failure is a process warning, without the arguments of `send`.
    */
   readonly send: (mail: SignInMail) => unknown
 }
@@ -257,7 +257,7 @@ export const emailSignIn = (
 export interface LinkAccount {
   /** The identifier of the user. */
   readonly id: string
-  /** What the link changes, such as the hash of the password, and the address. A change ends the link. */
+  /** The data that the link changes, such as the hash of the password, and the address. A change ends the link. */
   readonly stamp: string
 }
 
@@ -307,7 +307,7 @@ export interface LinkProof {
   readonly method: string
   /** The identifier of the user. */
   readonly subject: string
-  /** The stamp of the link, for the condition of the write: of two links at once, one is in. */
+  /** The stamp of the link, for the condition of the write: of two links at once, only the first counts. */
   readonly stamp: string
   /** The address that the mail was sent to. */
   readonly address: string
@@ -365,7 +365,7 @@ const linkKind = (intent: 'reset' | 'verify', self: Links): LinkKind => ({
 
 const isGoodFor = async (self: Links, password: unknown, address: string, isGenuine: (stamp: string) => boolean) => {
   const account = await accountFor(self, address, undefined)
-  // no hook looks at what comes with a forged or older link, which `check` refuses
+  // no hook looks at the input of a forged or older link, which `check` refuses
   if (account === undefined || !isGenuine(account.stamp)) return true
   if (typeof password !== 'string' || password === '') return false
   const answer = await self.isGood?.(password, { ...account, address })
@@ -374,7 +374,7 @@ const isGoodFor = async (self: Links, password: unknown, address: string, isGenu
 
 /**
  * A kind that lets a user set a new password by a link. `begin` reads `address` of the body, and answers 204, for unknown
- * addresses, too. The hook of `finish` gets the user's identifier as `proof.subject`, and what was sent as `body`. It
+ * addresses, too. The hook of `finish` gets the user's identifier as `proof.subject`, and the input as `body`. It
  * must compare `proof.stamp` in the write, set the password, and call `logOutEverywhere`. No user is signed in. Throws a
  * TypeError for options that cannot work.
  *

@@ -87,7 +87,9 @@ const factorsCheck: Check = (where, value) => {
   if (typeof value === 'function') return is.hook(1)(where, value)
   const isCodes = typeof value === 'object' && value !== null && 'has' in value && 'check' in value
   if (!isCodes)
-    throw new TypeError(`${where} must be what secondFactor({ ... }) made, or a function of the user that returns it`)
+    throw new TypeError(
+      `${where} must be the result of secondFactor({ ... }), or a function of the user that returns it`,
+    )
 }
 
 const checks: Checks<PasswordSignInOptions<never>> = {
@@ -213,7 +215,7 @@ const accountFor = async ({ accountOf }: FormSelf, name: string): Promise<Passwo
     if (answer.left._tag === 'invalid') return undefined
     throw thrownFor(answer.left)
   }
-  // Safe: what is no account is refused
+  // Safe: anything but an account is refused
   const { user, hash } = answer.right as Partial<PasswordAccount<object>>
   if (typeof user === 'object' && user !== null) return { user, hash }
   throw new TypeError('passwordSignIn({ accountOf }) must return { user, hash }, or nothing')

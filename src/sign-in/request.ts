@@ -84,15 +84,15 @@ export const isInactive = ({ session: { rights } }: Visit, user: unknown): boole
 const withoutInherited = <K extends object>(kind: K): K => {
   const inherited = Object.keys(Object.prototype).filter((name) => !isGiven(kind, name))
   if (inherited.length === 0) return kind
-  // Safe: the same kind; what is left out was none of its members
+  // Safe: the same kind; the properties that are left out were none of its members
   return Object.assign(Object.create(kind) as K, Object.fromEntries(inherited.map((name) => [name, undefined])))
 }
 
 const kindsOf = new WeakMap<SessionHost, Map<string, object>>()
 
 /**
- * A kind as an application uses it. Throws a TypeError for the second of two kinds with one name: the beginning of one
- * would be finished by the other, which may be the weaker one.
+ * A kind as an application uses it. Throws a TypeError for the second of two kinds with one name: the beginning of the first
+ * would be finished by the other, which may be weaker.
  */
 export const usedIn = <K extends { readonly name: string }>({ host }: Visit, kind: K): K => {
   const kinds = kindsOf.get(host) ?? new Map<string, object>()
@@ -129,7 +129,7 @@ const made = new WeakMap<Context, string>()
 
 /**
  * The secret of a browser, which is renewed or made. There is one cookie for a browser, however many ceremonies, because
- * another one would end those that are pending in other tabs.
+ * another cookie would end the ceremonies that are pending in other tabs.
  */
 export const browserFor = (visit: Visit, lifetime: number): string => {
   const { ctx, host } = visit
@@ -165,7 +165,7 @@ const isNoVisit = (ctx: Context): boolean => isSafe(ctx.method) && (ctx.method !
 export const isRefused = ({ ctx, as }: Visit, role?: 'begin'): boolean =>
   (role === 'begin' && !isOfPage(ctx)) ||
   isNoVisit(ctx) ||
-  // a token is for nobody who cannot read the response
+  // a token is of no use to a page that cannot read the response
   (as === undefined && isForgedChange(ctx.request, settingsOf(ctx.request)))
 
 const MAX_FINISHED = 30
@@ -289,7 +289,7 @@ const formFields = (text: string): BodyMembers | 400 => {
   return fields
 }
 
-// `undefined` for one that is too long. Its rest is received and thrown away, because a response on a connection that was cut
+// `undefined` for a body that is too long. Its rest is received and thrown away, because a response on a connection that was cut
 // off does not arrive
 const bodyText = (request: IncomingMessage): Promise<string | undefined> =>
   new Promise((resolve, reject) => {
@@ -301,7 +301,7 @@ const bodyText = (request: IncomingMessage): Promise<string | undefined> =>
       if (length <= MAX_BODY_LENGTH) chunks.push(bytes)
       else resolve(undefined)
     })
-    // also for one that somebody else has read to its end
+    // also for a body that other code has read to its end
     hasEnded(request, { writable: false }, (error) =>
       error ? reject(error) : resolve(Buffer.concat(chunks).toString()),
     )
@@ -331,7 +331,7 @@ type Posted = Pick<AnyKind, 'posted' | 'concealed'>
 
 /**
  * The address of the GET that follows a POST of another site: the same path, with the fields of the kind as its query. `undefined`
- * if they cannot be one.
+ * if they cannot be a handle.
  */
 export const postedAddress = async (
   { ctx, ceremonies }: Visit,

@@ -48,13 +48,13 @@ const rootsOf = (keys: () => unknown, purpose: string): ReadonlyArray<Buffer> =>
 const TOTP_STEP = 30_000
 const TOTP_DIGITS = 6
 const SECRET_BYTES = 20
-// So long the newest code of a secret is remembered, so that no older one is good when the clock is set back
+// How long the store keeps the newest step of a secret, so that no older code is good when the clock is set back
 const STEP_LIFETIME = 90 * 86_400_000
 const STORE_TIMEOUT = 2000
 // More codes of one user cannot be good at once
 const CHANGES = 3
 
-/** Notes the step of a code as the newest one, unless it is not: of two codes at once, one replaces the text that both have read. */
+/** Notes the step of a code as the newest, if it is the newest: of two codes at once, only the first replaces the text that both have read. */
 const isNewest = async (store: Store, name: string, step: number): Promise<boolean> => {
   for (let tries = 0; tries < CHANGES; tries++) {
     const [was] = await store.get([name])
@@ -95,11 +95,11 @@ export interface TotpOptions {
   readonly keys: () => unknown
   /** The sealed secret of a user, as `enrol` made it, once it is active; `undefined` if there is none. */
   readonly secretOf: (user: string) => string | undefined | Promise<string | undefined>
-  /** Where used codes are remembered: the store of the sessions. */
+  /** Where used codes are kept: the store of the sessions. */
   readonly store: Store
   /**
-   * How many steps of 30 seconds before and after the present one are good, too: 1 for clocks that differ, and for people who type
-   * slowly; 0 for the present one alone, so that a code lives 30 seconds at most (OWASP ASVS 5.0 §6.5.5). Default 1.
+   * How many steps of 30 seconds before and after the present step are good, too: 1 for clocks that differ, and for people who type
+   * slowly; 0 for the present step alone, so that a code lives 30 seconds at most (OWASP ASVS 5.0 §6.5.5). Default 1.
    */
   readonly window?: 0 | 1 | undefined
 }
@@ -190,7 +190,7 @@ export const totp = (options: TotpOptions): Totp => {
   }
 }
 
-// The step of a code; every step is compared, so the time does not show which one fits
+// The step of a code; every step is compared, so the time does not show which step fits
 const stepOf = (secret: Buffer, code: string, around: number): number | undefined => {
   const now = Math.floor(Date.now() / TOTP_STEP)
   let found: number | undefined
@@ -210,7 +210,7 @@ export interface RecoveryCodesOptions {
   /** The keys that digest codes: `() => app.keys`. */
   readonly keys: () => unknown
   /**
-   * Removes one of these digests from those of a user, and resolves to whether one was there. In one step, so that a code
+   * Removes one of these digests from those of a user, and resolves to whether it was there. In one statement, so that a code
    * is used once: `delete from recovery where user = ? and digest in (...)`.
    */
   readonly use: (user: string, digests: ReadonlyArray<string>) => boolean | Promise<boolean>
@@ -303,7 +303,7 @@ export interface SecondFactor extends Kind<unknown, null, CodeAnswer, CodeProof,
    * with `SignInRefused` for a wrong code (403), for too many (429), and in an outage (503).
    */
   readonly prove: (ctx: WithRequest, user: string, code: unknown) => Promise<CodeProof>
-  /** Whether a user has set up one of the factors; one that is only spare does not count beside others. */
+  /** Whether a user has set up one of the factors; a spare factor does not count beside others. */
   readonly has: (user: string) => Promise<boolean>
 }
 
@@ -330,7 +330,7 @@ const inAllProcesses = async <A>(
 
 const CODE_TRIES = 5
 
-// NIST SP 800-63B §3.2.2: at most 100 wrong ones in a row for an account
+// NIST SP 800-63B §3.2.2: at most 100 wrong codes in a row for an account
 const MAX_WRONG_CODES = 100
 
 /**

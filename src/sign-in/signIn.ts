@@ -1,5 +1,5 @@
 /**
- * `finish`: middleware that ends the ceremonies of a sign-in. It reads the request, and answers. What may happen in which
+ * `finish`: middleware that ends the ceremonies of a sign-in. It reads the request, and answers. Which step may come in which
  * order is decided in `ceremony.ts`.
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -42,7 +42,7 @@ export type FinishHook<P extends ProofGiven> = (ctx: Context, done: Done<P>) => 
 /** A hook for each intent. An answer for an intent without a hook is a 400 `unknown`, and uses nothing up. */
 export type FinishHooks<P extends ProofGiven> = { readonly [I in Intent]?: FinishHook<P> | undefined }
 
-/** How a ceremony ends, and how long the session lasts. A second factor takes the lifetimes over from the first one. */
+/** How a ceremony ends, and how long the session lasts. A second factor has the lifetimes of the first factor. */
 export type FinishOptions<P extends ProofGiven = ProofGiven> = SignInOptions<Done<P>>
 
 /**

@@ -32,7 +32,7 @@ type DirectoryPolicy = { readonly [K in keyof DirectoryOptions]-?: number }
 /** Where keys are if an agent is named by its origin. */
 export const WELL_KNOWN = '/.well-known/http-message-signatures-directory'
 
-// How many agents of a function are kept, and how many keys of one
+// How many agents of a function are kept, and how many keys of an agent
 const MAX_AGENTS = 1000
 const MAX_KEYS = 100
 
@@ -70,7 +70,7 @@ const lookedUp = async (host: string, signal: AbortSignal): Promise<dns.LookupAd
   }
 }
 
-// Every address must be public: a host that has a private one, too, could be asked for that one
+// Every address must be public: a host that has a private address, too, could be asked at that address
 const publicAddressOf = async (url: URL, isPublic: typeof isPublicAddress, signal: AbortSignal) => {
   const host = urlHost(url)
   const found = isIP(host) === 0 ? await lookedUp(host, signal) : [{ address: host, family: isIP(host) }]

@@ -15,7 +15,7 @@ import { hasBody, MAX_BODY } from '../webhooks/rawBody.js'
 import { algorithmNames, signatureFields, verificationKeys, refusedBy, verifying } from './verification.js'
 import type { SignatureAlgorithm, SignatureRules } from './verification.js'
 
-/** The client of a request whose signature is good: what `ctx.request.auth` is. */
+/** The client of a request whose signature is good: the value of `ctx.request.auth`. */
 export interface SignedRequest<O> {
   /** The owner that `keyOf` returned. */
   readonly owner: O

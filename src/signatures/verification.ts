@@ -146,7 +146,7 @@ const verifyOne = async <P>(rules: SignatureRules<P>, readings: Readings, candid
 
 // --- the fields
 
-// The signatures with this tag, and why another one does not count; `undefined` if the fields cannot be read
+// The signatures with this tag, and why another signature does not count; `undefined` if the fields cannot be read
 const candidatesIn = (fields: SignatureFields, tag: string | undefined) =>
   unlessThrown(() => {
     const inputs = parseDictionary(fields.input)
@@ -172,7 +172,7 @@ const signatureBytes = (member: Item | InnerList | undefined): Buffer | undefine
 const times = ['created', 'expires']
 const texts = ['keyid', 'nonce', 'alg', 'tag']
 
-// A parameter that is not understood could change what the signature means
+// A parameter that is not understood could change the meaning of the signature
 const signatureParameters = ([, given]: InnerList): SignatureParameters | undefined => {
   const isUnderstood = ([name, value]: readonly [string, unknown]): boolean =>
     times.includes(name) ? Number.isInteger(value) : texts.includes(name) && typeof value === 'string'
@@ -192,11 +192,11 @@ const checkSignatureAge = ({ created, expires }: SignatureParameters, maxAge: nu
 
 const MIN_HMAC_BYTES = 32
 
-/** The verification keys of a KeyObject or a JWK. Throws a TypeError for one that cannot verify a signature. */
+/** The verification keys of a KeyObject or a JWK. Throws a TypeError for a key that cannot verify a signature. */
 export const verificationKeys = (where: string, key: unknown): Keys => {
   if (key instanceof KeyObject) {
     if (key.type === 'public') return oneKey(key)
-    if (key.type === 'private') throw new TypeError(`${where} is a private key; return the public one`)
+    if (key.type === 'private') throw new TypeError(`${where} is a private key; return the public key`)
     return secretKeys(where, key.export())
   }
   if (typeof key !== 'object' || key === null) throw new TypeError(`${where} must be a JWK or a KeyObject`)
@@ -209,7 +209,9 @@ export const verificationKeys = (where: string, key: unknown): Keys => {
 
 const secretKeys = (where: string, secret: Buffer): Keys => {
   if (secret.length >= MIN_HMAC_BYTES) return oneKey(secret)
-  throw new TypeError(`${where} is a secret of ${secret.length} bytes; hmac-sha256 needs ${MIN_HMAC_BYTES} random ones`)
+  throw new TypeError(
+    `${where} is a secret of ${secret.length} bytes; hmac-sha256 needs ${MIN_HMAC_BYTES} random bytes`,
+  )
 }
 
 /** A JWK whose `alg` is one of the registry of RFC 9421, with the name that JSON Web Algorithms give it. */
@@ -243,7 +245,7 @@ const hasSigned = async (
 
 // --- the body
 
-// RFC 9530 §2, §5: all digests of algorithms that are good must agree, and there must be one
+// RFC 9530 §2, §5: all digests of good algorithms must agree, and there must be at least one digest
 const isDigestOf = ({ members }: Readings, body: Buffer): boolean => {
   const known = [...(members('content-digest') ?? [])].flatMap(([name, member]) => {
     if (name !== 'sha-256' && name !== 'sha-512') return []

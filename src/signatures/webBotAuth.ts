@@ -28,7 +28,7 @@ export interface SignedAgent {
 
 export interface WebBotAuthOptions extends SignatureOptions {
   /**
-   * The agents that are let in: https origins, or a function. For keys that are at another path of an origin, or at one with a query, the
+   * The agents that are let in: https origins, or a function. For keys that are at another path of an origin, or at a path with a query, the
    * whole address counts: neither says anything about the owner of a host. The directory of an agent that is refused is never fetched.
    * With a function, five new addresses of an origin are fetched in a minute; more are a 503.
    */

@@ -1,6 +1,6 @@
 /**
- * `Store` is the interface of a database that keeps everything: sessions, revocation stamps, lists, API keys, passkeys, one-time ids. What
- * these mean is written above it. A store keeps texts that have a lifetime, and sets; it never decides which change is needed.
+ * `Store` is the interface of a database that keeps everything: sessions, revocation stamps, lists, API keys, passkeys, one-time ids. Its callers
+ * define their meaning. A store keeps texts that have a lifetime, and sets; it never decides which change is needed.
  *
  * Keys, sets and members begin with `koa-with-auth`, say which purpose they have, and are otherwise digests. Texts may name a user, but
  * contain no secret. So an attacker who reads the database cannot sign in with its contents.
@@ -11,7 +11,7 @@ import { within } from './within.js'
 
 /**
  * A database of texts that have a lifetime, and of sets. Lifetimes are milliseconds, at least 1, or Infinity. Each method is one atomic
- * change or one question; each may reject, which is an outage.
+ * change or one query; each may reject, which is an outage.
  */
 export interface Store {
   /**
@@ -74,7 +74,7 @@ const checkMembers = (members: ReadonlyArray<string>): ReadonlyArray<string> =>
 
 /**
  * A store that rejects with `StoreUnavailable` when it fails, when it returns a value that no store may return, and after `timeout` milliseconds.
- * A value that a store in memory returns without a promise is returned without one.
+ * A value that a store in memory returns without a promise stays a value.
  */
 export const timedStore = (content: StoreContent, store: Store, timeout: number): Store => {
   const timed = within(content, timeout)

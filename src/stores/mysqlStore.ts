@@ -6,7 +6,7 @@ import { creating, PRUNED_AT_ONCE, serverStore } from './sqlServer.js'
 import type { Store } from './Store.js'
 
 /**
- * Runs a statement with `?` for its values. Resolves to what `execute` or `query` of mysql2 resolve to, or the package `mariadb`: rows, or
+ * Runs a statement with `?` for its values. Resolves to the result of `execute` or `query` of mysql2, or of the package `mariadb`: rows, or
  * the result of a change with its `insertId` and `affectedRows`; either also as the first of a pair.
  */
 export type MysqlQuery = (sql: string, values: SqlValue[]) => PromiseLike<object>
@@ -36,7 +36,7 @@ const statements = statementsIn({
   // As hexadecimal digits, which the character set of a connection cannot change
   text: 'unhex(?)',
   column: (name) => `hex(${name}) as ${name}`,
-  // A client may send a number as one with a fraction
+  // A client may send a number with a fraction
   lifetime: `cast(? as signed) + ${DONE}`,
   // Assignments happen in their order, and later ones see earlier ones
   conflicts: {
@@ -53,7 +53,7 @@ straight_join ${table} as kept using (${key}) where kept.until <= ${now}`,
 const CALLER = 'mysqlStore'
 
 const throwWrongAnswer = (): never => {
-  throw new TypeError(`${CALLER}({ query }): it must resolve to what mysql2 or mariadb resolve to`)
+  throw new TypeError(`${CALLER}({ query }): it must resolve to the result of mysql2 or mariadb`)
 }
 
 // [rows, fields] or rows. Rows are objects, so an array of them is no pair

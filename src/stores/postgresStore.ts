@@ -18,7 +18,7 @@ export type PostgresQuery = (
 /** Which database. */
 export interface PostgresStoreOptions {
   readonly query: PostgresQuery
-  /** The schema of the tables `auth_texts` and `auth_members`. Default: the first one in the database's `search_path`. */
+  /** The schema of the tables `auth_texts` and `auth_members`. Default: the first schema in the database's `search_path`. */
   readonly schema?: string | undefined
   /** Whether missing tables are created. Default `true`; with `false`, a migration creates them. */
   readonly create?: boolean | undefined

@@ -18,7 +18,7 @@ export interface RedisSubscriber {
 /** The clients. */
 export interface RedisSignalsOptions {
   readonly publisher: RedisPublisher
-  /** Only for these signals; `client.duplicate()` makes one. */
+  /** A connection for these signals alone; `client.duplicate()` makes it. */
   readonly subscriber: RedisSubscriber
   /** The name of the channel. Default `koa-with-auth:ends`. */
   readonly channel?: string | undefined
@@ -52,7 +52,7 @@ const checks = {
 // When a connection is there again: of one server, and of a cluster by redis
 const BACK = ['ready', 'node-ready']
 
-// How long after it has lost its connection a cluster of ioredis is asked for another one, in milliseconds
+// How long after it has lost its connection a cluster of ioredis is asked for another connection, in milliseconds
 const RECONNECT_AFTER = 500
 
 /**
@@ -94,7 +94,7 @@ const isCluster = (client: Subscriber): client is Cluster => !isOfficial(client)
 const serverListener = (subscriber: Subscriber, channel: string, hear: (message: string) => void) => {
   // ioredis takes no listener at `subscribe`: there it is the callback of the command
   const listener = isOfficial(subscriber) ? hear : undefined
-  // ioredis sends it after what it sends itself when it is back, so that nothing is missed in between
+  // ioredis sends it after its own commands when it is back, so that nothing is missed in between
   const subscribe = () => (listener ? subscriber.subscribe(channel, listener) : subscriber.subscribe(channel))
   let isCalled = false
   let isListening = false
@@ -124,7 +124,7 @@ const reconnected = async (subscriber: Subscriber): Promise<void> => {
   }
 }
 
-/** Listens with a connection to any node of a cluster of ioredis, and with another one when that is lost. */
+/** Listens with a connection to any node of a cluster of ioredis, and with another connection when that is lost. */
 const clusterListener = (cluster: Cluster, channel: string, hear: (message: string) => void) => {
   let connection: Connection | undefined
   let isOver = false
@@ -147,7 +147,7 @@ const clusterListener = (cluster: Cluster, channel: string, hear: (message: stri
     isOver = true
     connection?.disconnect()
   })
-  // the end of a connection is the beginning of another one
+  // the end of a connection is the beginning of another connection
   return async (): Promise<void> => (connection === undefined ? connect() : connection.disconnect())
 }
 

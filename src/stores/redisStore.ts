@@ -117,8 +117,8 @@ const lifetimeText = (lifetime: number): string => String(wholeLifetime(lifetime
  * more. In a cluster each command has one key, so they spread over its slots. Throws a TypeError for options that cannot work.
  *
  * Redis must not evict keys (`maxmemory-policy noeviction`), or ended sessions, revoked keys and used one-time ids work again: with another
- * policy there is one process warning. Data that Redis loses at a restart are gone: with snapshots only, users who signed out since the
- * last one are signed in again. So let it write a log (`appendonly yes`).
+ * policy there is one process warning. Data that Redis loses at a restart are gone: with snapshots only, users who signed out since the last
+ * snapshot are signed in again. So let it write a log (`appendonly yes`).
  *
  * Clients connect again by themselves. While they are not connected, commands should fail immediately: a command that
  * waits in a queue runs late, after its request was answered with 503. They should try again every second. You must
@@ -130,7 +130,7 @@ const lifetimeText = (lifetime: number): string => String(wholeLifetime(lifetime
  *       connectTimeout: 2000, socketTimeout: 3000, retryStrategy: retry })
  *
  * If a connection goes silent because its server is gone, ioredis notices. The official client notices it only when it is idle.
- * Send it a `ping()` each second. If one takes 2 seconds, call `destroy()` and `connect()`.
+ * Send it a `ping()` each second. If a `ping()` takes 2 seconds, call `destroy()` and `connect()`.
  *
  * @example
  * import { redisStore } from 'koa-with-auth/stores'

@@ -1,6 +1,6 @@
 /**
  * Lets other processes know that a credential may have ended. A message is a hint: a process that gets it asks the store. So a message
- * that is forged, late or repeated ends nothing that is good, and one that is lost delays an end until its own time.
+ * that is forged, late or repeated ends nothing that is good, and a lost message delays an end until its own time.
  */
 import { randomUUID } from 'node:crypto'
 import { ends } from '../ends/ends.js'
@@ -82,7 +82,7 @@ class Hub {
     )
   }
 
-  // One at a time, because each takes the connection of the one before
+  // One at a time, because each takes the connection of the subscription before
   #subscribe(onSuccess: () => void): void {
     if (this.#isSubscribing) return
     this.#isSubscribing = true

@@ -90,7 +90,7 @@ interface SqlEngine {
   /** How a string is written as a value, and read in a row, if it is not written as it is. */
   readonly written?: (text: string) => string
   readonly readText?: (column: unknown) => string
-  /** Called after each write, which waits for its promise if there is one. */
+  /** Called after each write, which waits for its promise, if it returns a promise. */
   readonly prune: () => Promise<void> | undefined
 }
 
@@ -98,13 +98,13 @@ interface SqlEngine {
 const LONGEST_KEY = 500
 const LONGEST_MEMBER = 2000
 
-/** Throws a RangeError for a string that would come back as another one, because UTF-8 cannot write it. */
+/** Throws a RangeError for a string that would come back changed, because UTF-8 cannot write it. */
 export const wellFormed = (text: string): string => {
   if (text.isWellFormed()) return text
-  throw new RangeError('a store keeps well-formed strings only, and this one has half of a surrogate pair')
+  throw new RangeError('a store keeps well-formed strings only, and this string has half of a surrogate pair')
 }
 
-/** How a database writes strings that cannot hold a NUL: it or its driver would cut the string there. Throws a RangeError for one. */
+/** How a database writes strings that cannot hold a NUL: it or its driver would cut the string there. Throws a RangeError for such a string. */
 export const withoutNul =
   (database: string) =>
   (text: string): string => {

@@ -1,6 +1,6 @@
 /**
- * What `postgresStore` and `mysqlStore` share: a function that runs one statement, tables that are made when they are first needed, what is
- * asked again, and the form of the answers.
+ * The parts that `postgresStore` and `mysqlStore` share: a function that runs one statement, tables that are made when they are first needed,
+ * repeated statements, and the form of the results.
  */
 import { identity } from 'fp-ts/lib/function.js'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -44,7 +44,7 @@ const isTableMissing = withCode('42P01 1146 ER_NO_SUCH_TABLE')
 const isForbidden = withCode('42501 1044 1142 1143 ER_DBACCESS_DENIED_ERROR ER_TABLEACCESS_DENIED_ERROR')
 // a table, object or schema, or a row of the catalog
 const isThere = withCode('42P07 42710 42P06 23505 1050 ER_TABLE_EXISTS_ERROR')
-// One statement of two that wait for one another, or one that met a newer row
+// One statement of two that wait for one another, or a statement that met a newer row
 const isUndone = withCode('40P01 40001 1213 ER_LOCK_DEADLOCK 1020 ER_CHECKREAD')
 
 /** Runs statements that create something, one after another, which another process may have created meanwhile. */

@@ -4,7 +4,7 @@
  * The engine is `node:sqlite` if this Node has it (22.13 and later), otherwise `@libsql/client`. Both read and write the same files.
  * `node:sqlite` is given the face of the client of libsql, as far as the store uses it.
  *
- * A file is opened when it is first used, and again after a failure. A locked one is tried again: SQLite's own waiting would block the
+ * A file is opened when it is first used, and again after a failure. A locked file is tried again: SQLite's own waiting would block the
  * event loop. A power failure can undo the last moments. The end of a process undoes nothing.
  */
 import { statSync } from 'node:fs'
@@ -20,7 +20,7 @@ interface SqliteRows {
 
 interface SqliteClient {
   readonly execute: (statement: string | { readonly sql: string; readonly args: SqlValue[] }) => Promise<SqliteRows>
-  /** Runs several statements. If one fails, what was begun is undone. */
+  /** Runs several statements. If one fails, all of them are undone. */
   readonly executeMultiple: (sql: string) => Promise<void>
   readonly close: () => void
 }
@@ -68,7 +68,7 @@ export const openSqlite = async (url: string, engine?: SqliteOptions['engine']):
   return createClient({ url, timeout: 0, concurrency: 1 })
 }
 
-// As libsql reads it: `file:` and a path, or a URL without a host; what follows a question mark is for other databases
+// As libsql reads it: `file:` and a path, or a URL without a host; the part after a question mark is for other databases
 const sqlitePath = (url: string): string =>
   decodeURIComponent(url.replace(/^file:(?:\/\/(?:localhost)?(?=\/))?/, '').replace(/[?#].*$/s, ''))
 
@@ -77,7 +77,7 @@ const codes =
   `ERROR INTERNAL PERM ABORT BUSY LOCKED NOMEM READONLY INTERRUPT IOERR CORRUPT NOTFOUND FULL CANTOPEN PROTOCOL EMPTY SCHEMA TOOBIG
   CONSTRAINT MISMATCH MISUSE NOLFS AUTH FORMAT RANGE NOTADB`.split(/\s+/)
 
-// As libsql names failures. An extended code has the primary one in its last eight bits
+// As libsql names failures. An extended code has the primary code in its last eight bits
 const coded = (error: unknown): unknown => {
   if (!(error instanceof Error && 'code' in error)) return error
   const name = 'errcode' in error ? codes[(Number(error.errcode) & 0xff) - 1] : undefined
@@ -161,7 +161,7 @@ const isGood = async (client: SqliteClient, failure: unknown): Promise<boolean> 
 }
 
 /**
- * A file that is opened when it is first used. Several processes of one machine can share it. Every question rejects when the file
+ * A file that is opened when it is first used. Several processes of one machine can share it. Every query rejects when the file
  * cannot be read or written, or stays locked.
  */
 export class SqliteFile {
@@ -194,7 +194,7 @@ export class SqliteFile {
         return await question(client)
       } catch (error) {
         if (client !== undefined) await this.#afterFailure(client, error)
-        // a lock causes a failure immediately, so the time begins with the first one
+        // a lock causes a failure immediately, so the time begins with the first attempt
         until ??= performance.now() + tryFor
         // closed by a request that failed
         const isPassing = isBusy(error) || hasCode(error, /^CLIENT_CLOSED$/)
@@ -204,7 +204,7 @@ export class SqliteFile {
     }
   }
 
-  /** Runs statements as one transaction; resolves to how many rows the last one changed. */
+  /** Runs statements as one transaction; resolves to how many rows the last statement changed. */
   write(sql: string, values: ReadonlyArray<SqlValue>, tryFor?: number): Promise<number> {
     return this.ask(async (client) => {
       // A prepared statement that meets a lock stays half run until it is garbage-collected, and until then nothing
@@ -274,7 +274,7 @@ export class SqliteFile {
     client.close()
   }
 
-  // Locks of SQLite are unfair: a process that asks seldom starves beside one that writes without a pause
+  // Locks of SQLite are unfair: a process that asks seldom starves beside a process that writes without a pause
   async #whileLocked(): Promise<void> {
     const until = performance.now() + WAIT_FOR
     do await pause(1 + Math.random() * 8)

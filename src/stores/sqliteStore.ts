@@ -36,7 +36,7 @@ const statements = statementsIn({ now: NOW, conflicts: onConflict(NOW, 'max'), p
 
 /**
  * A store in an SQLite file, by `node:sqlite` from Node 22.13 on, otherwise by `@libsql/client`. Several processes of one machine can
- * share it. Rejects when the file cannot be read or written, stays locked, or was replaced by another one. Texts cannot contain NUL. A power failure can undo the
+ * share it. Rejects when the file cannot be read or written, stays locked, or was replaced by another file. Texts cannot contain NUL. A power failure can undo the
  * last moments, such as a sign-out; the end of a process undoes nothing. Throws a TypeError for options that cannot work.
  *
  * @example

@@ -21,7 +21,7 @@ const storeNames: Readonly<Record<StoreContent, string>> = {
 /** Asks a store. Rejects with `StoreUnavailable` if it fails, or after `timeout` milliseconds. */
 interface Timed {
   <A>(ask: () => Promise<A>): Promise<A>
-  /** The same for a question about something. A value that the store returns without a promise is returned without one. */
+  /** The same for a query with an argument. A value that the store returns without a promise stays a value. */
   <A, B>(ask: (about: B) => A | Promise<A>, about: B): A | Promise<A>
 }
 
@@ -103,7 +103,7 @@ const withinTimeout = <A>(self: AskedStore, question: number, answer: PromiseLik
     }
     // One more turn of the event loop: if this process was busy, the answer is there, but was not read yet
     const timer = setTimeout(() => setImmediate(giveUp), self.timeout)
-    // Node keeps the list of a timer that holds no process, so that the next one need not make it again
+    // Node keeps the list of a timer that holds no process, so that the next timer need not make it again
     const stop = (): void => clearTimeout(timer.unref())
     const fail = (cause: unknown): void => {
       if (isOver) return

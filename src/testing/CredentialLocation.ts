@@ -13,7 +13,7 @@ export interface CredentialLocation {
   readonly name: string
 }
 
-/** The place of a leaf's credential; `undefined` if it has no scheme, or one that is not in a request. */
+/** The place of a leaf's credential; `undefined` if it has no scheme, or a scheme whose credential is not in a request. */
 export const locationOf = ({ scheme }: Leaf): CredentialLocation | undefined => {
   switch (scheme?.type) {
     case 'apiKey':
@@ -70,7 +70,7 @@ const linesOf = ({ fields = [] }: RequestSpec): ReadonlyArray<HeaderLine> =>
     isCookieField(name) ? value.split(/; ?/).map((pair): HeaderLine => [name, pair]) : [[name, value] as const],
   )
 
-/** The field of a place that is not in the query, and what is written before the credential. */
+/** The field of a place that is not in the query, and the text before the credential. */
 const beginningAt = ({ in: where, name }: CredentialLocation): HeaderLine => {
   if (where === 'header') return [name, '']
   return where === 'cookie' ? ['Cookie', `${name}=`] : ['Authorization', `${name} `]

@@ -7,7 +7,7 @@ import type { RequestSpec } from './requests.js'
 
 /**
  * Strings that careless code accepts: empty values as strings, names that every object has, names of properties of arrays, strings,
- * functions, Buffers, Errors and other objects that are used as a table of keys, patterns, and one that is far too long. The empty
+ * functions, Buffers, Errors and other objects that are used as a table of keys, patterns, and a string that is far too long. The empty
  * string is the first.
  */
 export const notoriousTexts: ReadonlyArray<string> = [

@@ -19,7 +19,7 @@ const unreached: Breach = [
   'is this the router that is mounted in the application? Name a path that leads to it in { params } or { paths }, and its host in { fields }',
 ]
 
-/** Judges an operation that anyone may call: it must be reached, and refuse no one. */
+/** Judges an operation that anyone may call: it must be reached, and refuse no request. */
 const judgePublic = ({ answer, trace }: Probe, tested: Tested): Breach | undefined => {
   if (trace.ran?.by === tested || (trace.reached[0] ?? tested) !== tested) return undefined
   return answer instanceof Error || (answer.status !== 401 && answer.status !== 403)
@@ -38,7 +38,7 @@ const judgeGuarded = async (
   if (ran !== undefined && ran.by !== tested) {
     return [
       `${ran.by.name} answers instead`,
-      `register ${tested.name} before ${ran.by.name}, or guard that one; middleware that only calls next() belongs in router.use`,
+      `register ${tested.name} before ${ran.by.name}, or guard ${ran.by.name}; middleware that only calls next() belongs in router.use`,
     ]
   }
   if (ran !== undefined) {
@@ -54,7 +54,7 @@ const judgeGuarded = async (
   if (reached.length === 0 && (status === 404 || status === 405)) return unreached
   const isWanted = (statuses ?? [401]).includes(status) || (!isBare && MALFORMED.includes(status))
   if (!isWanted && status >= 500) {
-    const fix = 'return false or a Left for what is missing, strange or wrong; throw nothing'
+    const fix = 'return false or a Left for a credential that is missing, strange or wrong; throw nothing'
     return ['an error instead of a refusal', fix]
   }
   if (!isWanted) {
@@ -227,10 +227,10 @@ const guardedChecks: Checks<GuardedOptions> = {
 }
 
 /**
- * Sends requests without a credential, and with hostile, wrong and repeated ones in all places that its description names, to every
- * operation of a router that is mounted in `app`. It starts the application on a free port, and no handler runs. What `use` middleware
- * answers itself is not checked. It resolves to
- * a list of what was checked. It rejects with `LawViolations`, which lists every violation: a wrong status, a missing challenge, a
+ * Sends requests without a credential, and with hostile, wrong and repeated credentials in all places that its description names, to every
+ * operation of a router that is mounted in `app`. It starts the application on a free port, and no handler runs. An answer of
+ * `use` middleware is not checked. It resolves to
+ * a list of the checked operations. It rejects with `LawViolations`, which lists every violation: a wrong status, a missing challenge, a
  * handler that would have run, a credential in an answer, an operation that is public and not listed. Rejects with a TypeError for
  * options that cannot work.
  *
@@ -260,8 +260,7 @@ export const expectGuarded = async (
   const { within = 5000 } = options
   const mounted: RouterInstance = checkRouter(caller, router)
   const operations = testedOf(app, mounted, options)
-  if (operations.length === 0)
-    throw new TypeError(`${caller}: the router has no operations; pass the one that is mounted`)
+  if (operations.length === 0) throw new TypeError(`${caller}: the router has no operations; pass the mounted router`)
   const { ask, close } = await probing(app, mounted, operations, within)
   const checked: CheckedOperation[] = []
   const violations: Violation[] = []

@@ -1,4 +1,4 @@
-/** The check of a served application: no user can tell the objects of others from objects that do not exist. Reading comes first, deleting last. */
+/** The check of a served application: no user can tell the objects of others from objects that do not exist. Reads come first, deletions last. */
 import { objectConditionsIn } from '../core/Description.js'
 import { effective } from '../core/Requirement.js'
 import * as is from '../core/checks.js'
@@ -134,7 +134,7 @@ const askedOf = (operation: RoutedOperation, options: IsolatedOptions, violated:
 const askedMethods = ({ method, methods }: RoutedOperation): ReadonlyArray<string> =>
   method === 'ALL' ? ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] : [...methods].sort()
 
-// Reading, writing, deleting; of those that delete, what is inside of something else first
+// Reading, writing, deleting; of the operations that delete, those of nested objects first
 const askingOrder = ({ operation: { method, path } }: Asked): number =>
   method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
     ? 0
@@ -163,14 +163,14 @@ const foreignValues = (one: Asked, user: string, owner: string) => {
 }
 
 /**
- * Asks every operation of an application that has path parameters, as each user, for the objects of the others. It resolves to what
- * was asked. It rejects with `LawViolations`, which has a command line for each leak: an answer that differs from that for an
+ * Asks every operation of an application that has path parameters, as each user, for the objects of the others. It resolves to the number of requests
+ * to each operation. It rejects with `LawViolations`, which has a command line for each leak: an answer that differs from that for an
  * unknown id in its status, header fields or body. It asks with each method, HEAD, and several spellings of the id. A GET without
  * parameters leaks if its body has an id of another user, of at least six characters. So that nothing is left out unseen, these are
  * violations, too: a parameter without ids and without a reason, an own id that is not answered with a 2xx, and names that fit no
  * operation. Of each user, three ids of a parameter are used.
  *
- * Handlers run, and may change and delete what they are asked for. Rejects with a TypeError for options that cannot work.
+ * Handlers run, and may change and delete the requested objects. Rejects with a TypeError for options that cannot work.
  *
  * @example
  * import Router from '@koa/router'
@@ -290,7 +290,7 @@ const compareForeign = async (
       )
     const foreign = await ask(values)
     const missing = await ask(without)
-    // a body is compared itself; of one that is not sent, only the length is known, and the id may be a part of it
+    // a body is compared itself; of a body that is not sent, only the length is known, and the id may be a part of it
     const hasLength = method === 'HEAD' && foreign.spec.url?.length === missing.spec.url?.length
     const seen = ({ answer }: typeof foreign, of: Values) => {
       const ids = replaced.map((param) => of[param] ?? '')
@@ -322,7 +322,7 @@ const askOwn = async (self: Isolation, one: Asked): Promise<void> => {
         shown(sent),
         !(sent.answer instanceof Error) && sent.answer.status === 401
           ? 'send the credential that it takes, beside others by mergeRequests(a, b), or list the operation in { skip } with a reason'
-          : 'name ids that exist, and a body in { bodies } if it needs one',
+          : 'name ids that exist, and a body in { bodies } if it needs a body',
       )
     }
   }

@@ -1,6 +1,6 @@
 /**
  * koa-with-auth/testing: tests handlers without credentials, checks an application over HTTP, and makes requests for
- * tests. It needs no test runner, and works in every one. The laws, which need fast-check, are in
+ * tests. It needs no test runner, and works in each of them. The laws, which need fast-check, are in
  * koa-with-auth/testing/laws.
  *
  * Reading guide: `withPrincipal.ts` is for handlers. `expectGuarded.ts` sends the requests of

@@ -203,7 +203,7 @@ if (mockRequest({ fields: [['Probe', 'a']] }).headers['probe'] !== 'a') {
 
 export const HOST = 'api.example'
 
-/** Fields that must not decide anything: code that trusts one of them admits everyone (CVE-2025-29927 and similar ones). */
+/** Fields that must not decide anything: code that trusts one of them admits everyone (CVE-2025-29927 and similar advisories). */
 export const decidingNothing: ReadonlyArray<HeaderLine> = [
   ['X-User', 'admin'],
   ['X-Forwarded-User', 'admin'],

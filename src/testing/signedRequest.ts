@@ -1,4 +1,4 @@
-/** A signed request (RFC 9421), for tests of `httpSignature` and `webBotAuth`. It shares no code with what verifies it. */
+/** A signed request (RFC 9421), for tests of `httpSignature` and `webBotAuth`. It shares no code with the verification. */
 import { createHmac, hash, sign, type KeyObject } from 'node:crypto'
 import * as is from '../core/checks.js'
 import { checkOptions } from '../core/options.js'

@@ -15,7 +15,7 @@ export type PasskeyAlgorithm = 'ES256' | 'EdDSA' | 'RS256'
 export interface SoftwareAuthenticatorOptions {
   /** The origin of the page, such as `https://shop.example`. It is in every answer. */
   readonly origin: string
-  /** The algorithm of its keys. Default: the first one that the options of a registration offer. */
+  /** The algorithm of its keys. Default: the first algorithm that the options of a registration offer. */
   readonly algorithm?: PasskeyAlgorithm | undefined
   /**
    * Whether its passkeys are synced to other devices: they have the flags of a backup, and their counter is always 0. Default
@@ -76,7 +76,7 @@ export interface WrongRegistration extends WrongAnswer {
   readonly algorithm?: PasskeyAlgorithm | undefined
   /** The length of the modulus of RS256 in bits. Default 2048. */
   readonly modulusLength?: number | undefined
-  /** The public key as COSE, instead of the real one. */
+  /** The public key as COSE, instead of the real key. */
   readonly publicKey?: Uint8Array | undefined
   /**
    * Another attestation than `none`: `none` with a statement, self-attested `packed`, the same with a wrong signature, or a

@@ -18,13 +18,13 @@ export interface TestIssuer {
    * a claim that is `undefined` is left out. Name `aud` yourself.
    */
   readonly token: (claims?: Readonly<Record<string, unknown>>) => string
-  /** Replaces the key. The old one is no longer published, so tokens signed before are refused once the new keys are fetched. */
+  /** Replaces the key. The old key is no longer published, so tokens signed before are refused once the new keys are fetched. */
   readonly rotate: () => void
-  /** The user who comes next to `oidc`: everybody is signed in without questions. At first `user`. */
+  /** The user of the next sign-in by `oidc`: the issuer signs this user in without questions. At first `user`. */
   subject: string
   /** How long access tokens of a sign-in and of a refresh last, in seconds. At first 300. */
   expiresIn: number
-  /** What the token endpoint answers instead of tokens: an error of RFC 6749 §5.2 such as `invalid_grant`, or a status such as 503. */
+  /** The answer of the token endpoint instead of tokens: an error of RFC 6749 §5.2 such as `invalid_grant`, or a status such as 503. */
   failWith: string | number | undefined
   /** The requests that the token endpoint got: their parameters. */
   readonly tokenRequests: ReadonlyArray<Readonly<Record<string, string>>>
@@ -53,8 +53,8 @@ const newSigningKey = () => {
 }
 
 /**
- * Starts an issuer on a free port of the loopback address. It keeps no process alive. Stop it at the end of the test, or to see what an
- * outage does.
+ * Starts an issuer on a free port of the loopback address. It keeps no process alive. Stop it at the end of the test, or to cause an
+ * outage.
  *
  * @example
  * import { httpJwt } from 'koa-with-auth/jwt'

@@ -139,9 +139,9 @@ const decideAbout = async (
     ctx.respond = admitted === undefined
   }
   const enter = (ctx: Context): void => {
-    // what the other framework answers is not known yet
+    // the answer of the other framework is not known yet
     ctx.status = 200
-    // the getter of the signal stays one
+    // the getter of the signal stays a getter
     admitted = Object.defineProperty(
       admission(ctx.request, response, isFollowed ? undefined : given.socket),
       'headers',
@@ -180,7 +180,7 @@ const shownRequests = new WeakMap<AnyRequest, IncomingMessage>()
 // Express takes the path of a mounted application out of `url`
 const asSent = (request: AnyRequest): IncomingMessage => {
   const url: unknown = Reflect.get(request, 'originalUrl')
-  // Safe: Koa reads of a request of HTTP/2 only what both have
+  // Safe: Koa reads only members that requests of HTTP/2 have, too
   if (typeof url !== 'string') return request as IncomingMessage
   const before = shownRequests.get(request)
   if (before !== undefined) return before

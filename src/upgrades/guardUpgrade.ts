@@ -132,7 +132,7 @@ export interface GuardUpgradeOptions extends AuthSettings {
   /** The `route` of this endpoint in records of decisions (`koa-with-auth/events`). Default `''`. */
   readonly route?: string | undefined
   /**
-   * The prefix of a token among the subprotocols that a client offers, such as `bearer.`. The token counts as one in
+   * The prefix of a token among the subprotocols that a client offers, such as `bearer.`. The token counts as a token in
    * `Authorization: Bearer`, so `httpBearer` and `httpJwt` accept it. Read the warning of `fromWebSocketProtocol`. Default: no
    * token is read.
    */
@@ -221,7 +221,7 @@ const guardUpgradeCall = 'guardUpgrade(app, a)'
  *   const admitted = await guard(request, socket, head)
  *   if (admitted === undefined) return // it is answered
  *   sockets.handleUpgrade(request, socket, head, (webSocket) => {
- *     webSocket.on('error', () => webSocket.terminate()) // else one bad frame ends the process
+ *     webSocket.on('error', () => webSocket.terminate()) // else a bad frame ends the process
  *     webSocket.send(`Hello ${admitted.principal.user}`)
  *   })
  * })
@@ -306,7 +306,7 @@ class UpgradeResponse extends ServerResponse {
   }
 
   /**
-   * Sends what is written from now on, and then closes the socket. What the client still sends is read and dropped for
+   * Sends all later writes, and then closes the socket. Bytes that the client still sends are read and dropped for
    * a while (RFC 9112 §9.6): closing with unread bytes would reset the connection, and the client might lose the
    * response.
    */

@@ -3,7 +3,7 @@
  * answer it is released, so that the sender can try again.
  *
  * While the handler runs, it is taken for a short time only: a process that ends in the middle loses no delivery. So that a delivery that
- * was handled can be told from one that is being handled, a second id is taken before it and released after it: a request that gets
+ * was handled differs from a delivery that is being handled, a second id is taken before it and released after it: a request that gets
  * this id, and finds the first taken, knows that it was handled. A mistake of the store leaves the second id taken, which is a 409 for a while.
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -22,7 +22,7 @@ const RELEASE_TIMEOUT = 1000
 type Taken = 'first' | 'taken' | 'handled'
 
 /**
- * Takes a delivery by its ids, of which each must be free. `handled`: it had a 2xx; told only if `isTold`, otherwise it is `taken`, as one
+ * Takes a delivery by its ids, of which each must be free. `handled`: it had a 2xx; told only if `isTold`, otherwise it is `taken`, as a delivery
  * whose handler runs. It never rejects. `lifetime`: how long it stays taken after a 2xx, in milliseconds.
  */
 export const takeOver = async (
@@ -37,7 +37,7 @@ export const takeOver = async (
   const taken: string[] = []
   for (const id of [...running, ...ids]) {
     const isRunning = running.includes(id)
-    // a delivery whose process has ended must not look like one that was handled, so its own lease ends first
+    // a delivery whose process has ended must not look handled, so its own lease ends first
     const isFirst = await usedFor(request.req, spent, id, isTold && !isRunning ? lease * 0.9 : lease)
     if (isFirst === undefined || E.isLeft(isFirst)) {
       await releaseIds(spent, taken.reverse())

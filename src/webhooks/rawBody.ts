@@ -2,10 +2,10 @@
  * The bytes of a request's body, as they came. They are read once, before any parser, and then put back into `ctx.req`, so that a
  * parser behind the guard reads the same bytes.
  *
- * | the body                                | what happens                                          |
+ * | the body                                | the answer, or the result                             |
  * |-----------------------------------------|-------------------------------------------------------|
  * | none (RFC 9112 §6.3)                    | no bytes, and nothing is read                         |
- * | longer than the limit                   | 413; what comes after the limit is not kept           |
+ * | longer than the limit                   | 413; bytes after the limit are not kept               |
  * | ends before it is whole                 | 400                                                   |
  * | not whole within the time of a decision | 408                                                   |
  * | was read before, and its bytes are kept | the bytes in `rawBody`                                |
@@ -150,8 +150,8 @@ const isBodyOver = (req: IncomingMessage): boolean => {
 
 // --- a body that was read before
 
-// Parsers keep a decoded string. It counts only if it can be the bytes that came: an empty one, one of another length, one that was
-// decompressed or that had another charset does not
+// Parsers keep a decoded string. It counts only if it can be the bytes that came: not a string that is empty, has another length, was
+// decompressed or had another charset
 const keptBytes = (caller: string, request: Request): Buffer => {
   const kept = ownOrGetter(request, 'rawBody') ?? ownOrGetter(request.req, 'rawBody')
   const bytes = typeof kept === 'string' || kept instanceof Uint8Array ? Buffer.from(kept) : noBytes

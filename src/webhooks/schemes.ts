@@ -23,7 +23,7 @@ type SignedBytes = string | Buffer | ReadonlyArray<string | Buffer>
 interface SignedParts {
   /** The header with the signatures. */
   readonly header: string
-  /** Reads the header, and others by `get`, which returns `undefined` for one that is missing. Returns `undefined` for what is no signature. */
+  /** Reads the header, and others by `get`, which returns `undefined` for a missing header. Returns `undefined` for a value that is no signature. */
   readonly read: (value: string, get: (name: string) => string | undefined) => Delivery | undefined
   /** The content that the sender signs: parts that follow each other. For a sender that signs its address, `request` has the path. */
   readonly content: (delivery: {
@@ -68,7 +68,7 @@ export interface WebhookKey {
   readonly digestOf: (content: Buffer | string) => string
 }
 
-/** How one sender signs. */
+/** How a sender signs. */
 export interface WebhookScheme extends SignedParts {
   /** Its name, for the audit. */
   readonly name: string
@@ -78,7 +78,7 @@ export interface WebhookScheme extends SignedParts {
   readonly reads: ReadonlyArray<string>
   /** Whether it signs a time; `undefined` if that is not known. */
   readonly isTimed: boolean | undefined
-  /** Makes a key. Throws a TypeError for a secret that cannot be one. */
+  /** Makes a key. Throws a TypeError for a secret that cannot be a key. */
   readonly keyOf: (where: string, secret: string) => WebhookKey
 }
 
@@ -97,7 +97,7 @@ const hmacKey = (
   hasSigned: (content, signatures) => {
     const expected = prefix + createHmac(algorithm, key).update(content).digest(encoding)
     const written = (one: string) => (encoding === 'hex' ? one.toLowerCase() : one)
-    // every one, so that the time says nothing about which one was good
+    // all of them, so that the time does not show which signature was good
     return signatures.map((one) => constantTimeEqual(written(one), expected)).includes(true)
   },
   digestOf: (content) => createHmac('sha256', key).update(content).digest('base64url'),
@@ -263,8 +263,8 @@ const verifyKey = (check: NonNullable<WebhookSchemeOptions['verify']>, secret: s
 })
 
 /**
- * Your own scheme: HMAC with SHA-1, SHA-256 or SHA-512, or what `verify` checks. `read` returns what the headers say, and `content` what
- * is signed. Sign a time and an id, so that a delivery cannot be replayed; separate them by a character that neither can contain. Throws a
+ * Your own scheme: HMAC with SHA-1, SHA-256 or SHA-512, or a check by `verify`. `read` returns the signatures of the headers, and `content` the
+ * signed content. Sign a time and an id, so that a delivery cannot be replayed; separate them by a character that neither can contain. Throws a
  * TypeError for options that cannot work.
  *
  * @example

@@ -29,11 +29,11 @@ import { takeOver } from './deliveries.js'
 import { bytesOfBody, MAX_BODY } from './rawBody.js'
 import { joinedParts, type Delivery, type WebhookKey, type WebhookScheme } from './schemes.js'
 
-/** A delivery whose signature is good: what `ctx.request.auth` is. */
+/** A delivery whose signature is good: the value of `ctx.request.auth`. */
 export interface Webhook {
-  /** The id, if the sender signs one. */
+  /** The id, if the sender signs an id. */
   readonly id?: string
-  /** When it was signed, if the sender signs that. */
+  /** The time of the signature, if the sender signs a time. */
   readonly at?: Date
   /** The bytes that were signed. */
   readonly body: Buffer
@@ -43,11 +43,11 @@ export interface Webhook {
   readonly json: () => unknown
 }
 
-/** One secret, or several while one replaces another: each of them is accepted. */
+/** A secret, or several while a new secret replaces an old secret: each of them is accepted. */
 export type WebhookSecrets = string | ReadonlyArray<string>
 
 export interface WebhookOptions extends KindOptions {
-  /** How the sender signs: `standardWebhooks`, `github`, `stripe`, `slack`, `shopify`, or what `webhookScheme` returns. */
+  /** How the sender signs: `standardWebhooks`, `github`, `stripe`, `slack`, `shopify`, or the result of `webhookScheme`. */
   readonly scheme: WebhookScheme
   /** The secrets, or a function that finds those of a request. If it finds none, the answer is 401. */
   readonly secrets:
@@ -71,7 +71,7 @@ const caller = 'webhook'
 const checks = {
   scheme: is.withMethods(
     ['read', 'content', 'keyOf'],
-    'pass standardWebhooks, github, stripe, slack or shopify, or what webhookScheme({ ... }) returns',
+    'pass standardWebhooks, github, stripe, slack or shopify, or the result of webhookScheme({ ... })',
   ),
   // `keysFrom` checks them
   secrets: is.unchecked,
@@ -104,7 +104,7 @@ const keysFrom = ({ keyOf }: WebhookScheme, given: unknown): ReadonlyArray<Webho
 
 /**
  * Authenticates the deliveries of a sender by their signatures. It reads the body itself, once; a parser behind it gets the same bytes.
- * The principal is the delivery. With `spent`, a delivery counts once: while its handler runs, the same one is a 409, and after a 2xx it
+ * The principal is the delivery. With `spent`, a delivery counts once: while its handler runs, the same delivery is a 409, and after a 2xx it
  * is answered with 200 without running the handler. Throws a TypeError for options that cannot work.
  *
  * @example

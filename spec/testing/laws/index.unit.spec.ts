@@ -36,7 +36,7 @@ const foundBy: Readonly<Record<string, RegExp>> = {
   unsetKey: /^fails closed/,
   looseEquality: /^refuses wrong/,
   leakyFailure: /^leaks nothing/,
-  unawaitedPromise: /^lets in what is valid/,
+  unawaitedPromise: /^lets in valid requests/,
   noneAsTruthy: /^refuses wrong/,
   otherHeader: /^its description is true/,
   notDeterministic: /^is deterministic/,

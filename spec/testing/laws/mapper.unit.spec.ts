@@ -42,8 +42,16 @@ const mistakes: ReadonlyArray<readonly [description: string, mapper: ErrorMapper
   ['answers 401 to who is not allowed', perFailure({ insufficient: () => ({ status: 401 }) }), /^says 401/],
   ['answers 401 to too many guesses', perFailure({ throttled: () => ({ status: 401 }) }), /^says 401/],
   ['answers 401 to an outage', perFailure({ unavailable: () => ({ status: 401 }) }), /^says 401/],
-  ['returns a cycle', perFailure({ invalid: () => ({ status: 401, body: cycle }) }), /^answers what can be sent/],
-  ['writes two lines', perFailure({ expired: () => ({ status: 401, headers: why }) }), /^answers what can be sent/],
+  [
+    'returns a cycle',
+    perFailure({ invalid: () => ({ status: 401, body: cycle }) }),
+    /^returns a response that can be sent/,
+  ],
+  [
+    'writes two lines',
+    perFailure({ expired: () => ({ status: 401, headers: why }) }),
+    /^returns a response that can be sent/,
+  ],
   ['shows the URL', besides((_error, { url }) => ({ body: { instance: url } })), /^leaks nothing/],
   ['shows an exception', besides((e) => (e._tag === 'raised' ? { body: String(e.error) } : {})), /^leaks nothing/],
   ['echoes a header', besides((_error, { headers }) => ({ body: { ...headers } })), /^leaks nothing/],

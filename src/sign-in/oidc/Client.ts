@@ -62,7 +62,7 @@ const clientChecks: Checks<Client> = {
   authentication: is.maybe(is.oneOf(...Object.keys(methods))),
 }
 
-/** Checks a client, and says how it authenticates. Throws a TypeError for one that cannot. */
+/** Checks a client, and says how it authenticates. Throws a TypeError for a client that cannot. */
 export const registeredClient = (where: string, given: unknown) => {
   // Safe: `checkOptions` refuses anything but an object with these members
   const client = checkOptions(where, given as Client, clientChecks)
@@ -73,7 +73,7 @@ export const registeredClient = (where: string, given: unknown) => {
   const unset = (['secret', 'key'] as const).find((name) => Object.hasOwn(given as Client, name))
   if (unset !== undefined && (secret ?? key ?? client.authentication) === undefined) {
     throw new TypeError(
-      `${where}: ${unset} is undefined, so anybody could be this client; is its variable set? Leave it out for a public client`,
+      `${where}: ${unset} is undefined, so any program could be this client; is its variable set? Leave it out for a public client`,
     )
   }
   const usual = secret !== undefined ? 'client_secret_basic' : key !== undefined ? 'private_key_jwt' : 'none'
@@ -185,7 +185,7 @@ export interface Asking {
    * was longer ago, or if the provider does not say when.
    */
   readonly maxAge?: number | undefined
-  /** Classes of authentication (`acr`), the best one first. The answer is refused if it is of none of them. */
+  /** Classes of authentication (`acr`), the best one first. An answer of another class is refused. */
   readonly acrValues?: ReadonlyArray<string> | undefined
 }
 
@@ -217,7 +217,7 @@ export const authorizationQuestions = ({ prompt, loginHint, maxAge, acrValues }:
   return { parameters: withoutUndefined(asked), expected }
 }
 
-// The security of a sign-in depends on them; each with the option for it, if there is one
+// The security of a sign-in depends on them; each with its option, if there is such an option
 const protocolParameters: ReadonlyMap<string, string> = new Map([
   ...['response_type', 'display', 'state', 'nonce', 'code_challenge'].map((name) => [name, ''] as const),
   ...['code_challenge_method', 'request', 'request_uri', 'registration'].map((name) => [name, ''] as const),

@@ -58,7 +58,7 @@ export const systemClock = {
 export const SPARE = 10_000
 /** So long a process that refreshes, or that died meanwhile, holds the others off. */
 const LOCK = 10_000
-/** So often a process looks whether another one has refreshed. */
+/** How often a process looks whether another process has refreshed, in milliseconds. */
 const POLL = 25
 /** So long a provider that failed is not asked again. */
 const FAILED_FOR = 1000
@@ -98,7 +98,7 @@ const keptIn = (self: Grants, place: GrantPlace, text: string | undefined) => {
 export const keepGrant = async (self: Grants, place: GrantPlace, tokens: Tokens): Promise<void> => {
   const { key, lifetime } = place
   const text = sealedText(self, place, tokens)
-  // of two sign-ins at once, the later one counts
+  // of two sign-ins at once, the later sign-in counts
   if (await self.store.update(key, text, lifetime)) return
   if (await self.store.insert(key, text, lifetime)) return
   if (await self.store.update(key, text, lifetime)) return
@@ -178,7 +178,7 @@ const locked = async (self: Grants, place: GrantPlace, before: string, mine: str
     const kept = await read(self, place)
     if (kept.text !== before) return kept.tokens
     if (kept.tokens.refresh === undefined) throw new GrantEnded('the access token has expired, and there is no other')
-    // this process stood still: the lock may be another one's by now
+    // this process stood still: another process may have the lock by now
     if (Math.abs(self.clock.now() - began) > LOCK / 3) throw new UnavailableError('a refresh came too late')
     return await succeeded(self, place, kept, await self.refresh(kept.tokens, place))
   } catch (error) {

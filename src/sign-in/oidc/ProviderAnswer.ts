@@ -101,7 +101,7 @@ export interface ProviderAnswer {
   /** The tokens, such as `access_token`. The library keeps none of them. */
   readonly tokens: TokenEndpointResponse
   /**
-   * Members of a posted answer that are not signed: anybody may have written them, so they identify no user. `user` is the object that Apple
+   * Members of a posted answer that are not signed: any client may have written them, so they identify no user. `user` is the object that Apple
    * sends at the first sign-in of a user, and never again; at most 2,000 characters.
    */
   readonly unsigned?: { readonly user: Readonly<Record<string, unknown>> } | undefined
@@ -127,7 +127,7 @@ export const withAnswer = <P extends object>(proof: P, answer: ProviderAnswer): 
  * The claims and tokens that came with a proof, in the hook of `finish`: for the name of a new account, or to call the
  * provider's API. `undefined` for a proof that a session has kept, or that is no provider's.
  *
- * Never find a user by the e-mail address in the claims. Addresses change hands, and some providers let anybody write
+ * Never find a user by the e-mail address in the claims. Addresses change hands, and some providers let users write
  * any address into a profile. A user is found by `proof.issuer` and `proof.subject`.
  *
  * @example

@@ -115,7 +115,7 @@ export const remoteProvider = (registration: ProviderRegistration) => {
     settings: { timeout: policy.timeout, clockTolerance, isInsecure, algorithm },
     secret: algorithm === 'HS256' ? oneKey(Buffer.from(String(client.secret))) : undefined,
   }
-  const unreadable = 'answered what openid-client does not take'
+  const unreadable = 'answered a document that openid-client does not take'
   const failed = (problem: string): void => warnOfProvider(issuer, problem)
   const kept = <J, A>(fetch: (signal: AbortSignal) => Promise<J>, read: (json: J) => A) =>
     new FetchedDocument({ fetch, read, unreadable, issuer, failed }, { ...policy, refreshAhead: false })

@@ -23,7 +23,7 @@ export const tokenClients = new WeakMap<object, TokenClient>()
 /** The client of a kind. Throws a TypeError for a kind that `oidc` and `oauth2` did not make. */
 export const tokenClientOf = (where: string, kind: unknown): TokenClient => {
   const client = typeof kind === 'object' && kind !== null ? tokenClients.get(kind) : undefined
-  if (client === undefined) throw new TypeError(`${where} must be what oidc(...) or oauth2(...) returned`)
+  if (client === undefined) throw new TypeError(`${where} must be the result of oidc(...) or oauth2(...)`)
   return client
 }
 

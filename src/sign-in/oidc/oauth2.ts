@@ -172,7 +172,7 @@ const checkOAuth2Answer = async (
   }
 }
 
-// Its issuer is not known, but an answer of another server's is none of this one (RFC 9207 §2.4)
+// Its issuer is not known, but an answer of another server is refused (RFC 9207 §2.4)
 const checkIssuer = (url: URL, authority: string): void => {
   const iss = url.searchParams.get('iss')
   if (iss === null) return

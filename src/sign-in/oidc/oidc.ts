@@ -86,7 +86,7 @@ const parties = new WeakMap<object, RelyingParty>()
 /** The provider of a kind. Throws a TypeError for a kind that `oidc` did not make. */
 export const relyingPartyOf = (where: string, kind: unknown): RelyingParty => {
   const party = typeof kind === 'object' && kind !== null ? parties.get(kind) : undefined
-  if (party === undefined) throw new TypeError(`${where} takes what oidc(...) returns`)
+  if (party === undefined) throw new TypeError(`${where} takes the result of oidc(...)`)
   return party
 }
 
@@ -211,7 +211,7 @@ const checkOidcAnswer = async (
       ...(expected.maxAge !== undefined && { maxAge: expected.maxAge }),
     })
     const claims = tokens.claims()
-    // Safe: `idTokenExpected` refuses an answer without one
+    // Safe: `idTokenExpected` refuses an answer without an ID token
     const proof = proofIn(claims!, tokens, { ...expected, issuer: named, clientId: client.id }, clockTolerance)
     if (iss !== null && iss !== proof.issuer) throw new Rejected('iss')
     step = 'userinfo'

@@ -144,5 +144,5 @@ export class PasskeysInStore {
   }
 }
 
-/** Whether a counter may follow another one: it grows, or there is none. */
+/** Whether a counter may follow another counter: it grows, or there is none. */
 export const isNextCounter = (before: number, now: number): boolean => now > before || (now === 0 && before === 0)

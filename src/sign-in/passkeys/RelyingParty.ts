@@ -86,7 +86,7 @@ export const registrationIn = (u: unknown): Registration | undefined => {
   return found && { ...found.read, transports: transportsIn(found.response) }
 }
 
-/** Reads an assertion. One without a user handle is none: every passkey has one. */
+/** Reads an assertion; `undefined` without a user handle, because every passkey has a user handle. */
 export const assertionIn = (u: unknown): Assertion | undefined =>
   credentialAnswerIn(u, 'authenticatorData', 'signature', 'userHandle')?.read
 
@@ -213,7 +213,7 @@ export const checkRegistration = (
     }
   })
 
-// A key of P-256 that has no owner: an unknown id takes as long as a known one
+// A key of P-256 that has no owner: an unknown id takes as long as a known id
 const decoy = 'pQECAyYgASFYIOj13c-V9CDuWXga26rB9TdKjwhnpm5pyPQN90_s4pQRIlggvl-ZY9X-620-GXR9M5pSzd1sB2d-VoOftiToDLTEdzg'
 
 /**

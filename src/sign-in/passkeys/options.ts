@@ -131,7 +131,7 @@ const type: BodySchema = { type: 'string', const: 'public-key' }
 const userVerification: BodySchema = { type: 'string', enum: ['required', 'preferred'] }
 const timeout: BodySchema = { type: 'integer', description: 'In milliseconds.' }
 
-// All properties are required, unless they are among the optional ones
+// All properties are required, unless they are optional
 const object = (
   properties: Readonly<Record<string, BodySchema>>,
   optional: Readonly<Record<string, BodySchema>> = {},

@@ -1,4 +1,4 @@
-/** The laws of one thing: each as a test, or all together. */
+/** The laws of a subject: each as a test, or all together. */
 import { throwViolations, type Violation } from '../LawViolations.js'
 
 /** A law as a test: its title, and a check that rejects with the counterexample and the fix. */
@@ -7,7 +7,7 @@ export interface LawTest {
   readonly check: () => Promise<void>
 }
 
-/** The laws of one thing. */
+/** The laws of a subject. */
 export interface Laws {
   /** A test of each law, for a test runner. */
   readonly tests: ReadonlyArray<LawTest>

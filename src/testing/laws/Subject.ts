@@ -17,7 +17,7 @@ import { distinctLocations, locationOf, locationsIn, putCredentials } from '../C
 import type { CredentialLocation } from '../CredentialLocation.js'
 import { HOST, mockRequest, withBasic, type ContextFactory, type RequestSpec } from '../requests.js'
 
-/** The result of a call, also one that is forbidden. */
+/** The result of a call, also a result that is forbidden. */
 export type Verdict =
   | { readonly _tag: 'Passed'; readonly principal: unknown }
   | { readonly _tag: 'Failed'; readonly error: AuthError }
@@ -71,11 +71,11 @@ export interface LawOptions {
   readonly valid: ReadonlyArray<ValidRequest>
   /** How long one request may take, in milliseconds. Default 1000. */
   readonly within?: number | undefined
-  /** How many random requests each law is checked with, in addition to the fixed ones. Default 100. */
+  /** How many random requests each law is checked with, in addition to the fixed requests. Default 100. */
   readonly runs?: number | undefined
   /** Middleware that runs before the authenticator, such as sessions and `authSettings`. Default: none. */
   readonly above?: ReadonlyArray<Middleware> | undefined
-  /** The application whose `keys` and settings the requests have. Default: a new one. */
+  /** The application whose `keys` and settings the requests have. Default: a new application. */
   readonly app?: ContextFactory | undefined
 }
 
@@ -123,7 +123,7 @@ export const lawSubject = (caller: string, member: AuthenticatorLike, given: Law
     },
     /** Calls it with a new request each time. */
     ask,
-    /** The same, but remembers results, because several laws look at one. */
+    /** The same, but caches results, because several laws look at a result. */
     askOnce: (spec: RequestSpec): Promise<Verdict> => {
       const key = JSON.stringify(spec)
       const verdict = verdicts.get(key) ?? ask(spec)

@@ -42,7 +42,7 @@ interface LawCase {
 
 const carries = (spec: RequestSpec) => (location: CredentialLocation) => valuesAt(location, spec).length > 0
 
-// of each alternative that demands something; `undefined` for what has no place
+// of each alternative that demands something; `undefined` for a credential that has no place
 const alternativePlaces = ({ description }: Subject): ReadonlyArray<ReadonlyArray<CredentialLocation | undefined>> =>
   alternativesOf(description)
     .map(({ demands }) => demands.map(({ leaf }) => locationOf(leaf)))
@@ -86,7 +86,7 @@ const withoutDescribed = (subject: Subject): ReadonlyArray<LawCase> => {
   return subject.valid.flatMap((spec) => {
     const present = described.filter(carries(spec))
     const stripped = present.reduce<RequestSpec>((rest, location) => withoutCredential(location, rest), spec)
-    const undescribed = 'it was let in without what it says it demands; let scheme and extract name the same field'
+    const undescribed = 'it was admitted without the described credential; let scheme and extract name the same field'
     const lessOne = present.map((location): LawCase => {
       const rest = withoutCredential(location, spec)
       return {
@@ -105,7 +105,7 @@ const withoutDescribed = (subject: Subject): ReadonlyArray<LawCase> => {
           if (letSomebodyIn(verdict)) return undescribed
           return isAbsent(verdict)
             ? undefined
-            : 'it sends nothing of what is described, so it is absent: extract must return none'
+            : 'it sends no described credential, so it is absent: extract must return none'
         },
       },
     ]
@@ -144,7 +144,7 @@ const hidingPlaces = ({ in: where, name }: CredentialLocation): ReadonlyArray<Cr
 }
 
 const describedTruly = lawAbout(
-  'its description is true: it reads what it says it reads, and nothing else',
+  'its description is true: it reads the described credential, and nothing else',
   (subject) => [...withoutDescribed(subject), ...unknownInDescribed(subject), ...validElsewhere(subject)],
   async (verdict, { judge, rest }, { askOnce }) =>
     rest !== undefined && letSomebodyIn(await askOnce(rest)) ? undefined : judge(verdict),
@@ -173,7 +173,7 @@ const offersChallenges = lawAbout(
     })
     return missing.length === 0
       ? undefined
-      : `it describes the HTTP scheme ${missing[0]}, but offers ${offered.join(', ') || 'nothing'}; clients send what it describes`
+      : `it describes the HTTP scheme ${missing[0]}, but offers ${offered.join(', ') || 'nothing'}; clients send the described scheme`
   },
 )
 

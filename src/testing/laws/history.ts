@@ -58,7 +58,7 @@ const isLinear = (history: ReadonlyArray<Called>, model: Model = { texts: {}, se
   if (history.length === 0) return true
   const firstEnd = Math.min(...history.map(({ ended }) => ended))
   return history.some((one) => {
-    // a call that began after the end of another one comes after it
+    // a call that began after the end of another call comes after it
     if (one.begun > firstEnd) return false
     const [next, result] = apply(model, one.call)
     if (JSON.stringify(one.result) !== JSON.stringify(result)) return false

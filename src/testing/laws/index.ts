@@ -15,7 +15,7 @@ export type { MakeStore, StoreLawOptions } from './store.js'
 export { LawViolations, type Violation } from '../LawViolations.js'
 
 /**
- * The laws of an authenticator (or any function of the request), an error mapper, and a store. Stores are written to: pass a database for tests. Each throws a TypeError for what it cannot check, and for
+ * The laws of an authenticator (or any function of the request), an error mapper, and a store. Stores are written to: pass a database for tests. Each throws a TypeError for a subject that it cannot check, and for
  * options that cannot work.
  *
  * @example

@@ -62,7 +62,7 @@ const isWanted = (tag: AuthError['_tag'], status: number): boolean => {
   return tag === 'unavailable' || tag === 'raised' ? status >= 500 : status < 500 && status !== 401
 }
 
-const rightStatus = mapperLaw('says 401 to what is not authenticated, and to nothing else', ({ answer, error }) => {
+const rightStatus = mapperLaw('answers 401 to failures of authentication, and to no others', ({ answer, error }) => {
   const status = mappedStatus(answer)
   return !isStatus(status) || isWanted(error._tag, status)
     ? undefined
@@ -70,7 +70,7 @@ const rightStatus = mapperLaw('says 401 to what is not authenticated, and to not
 })
 
 const sendable = mapperLaw(
-  'answers what can be sent: a body that is text, bytes or JSON, headers that HTTP allows',
+  'returns a response that can be sent: a body that is text, bytes or JSON, headers that HTTP allows',
   ({ answer }) => {
     if (!hasProperties(answer)) return undefined
     const { body, headers } = answer
@@ -82,7 +82,7 @@ const sendable = mapperLaw(
         for (const one of Array.isArray(value) ? value : [value]) validateHeaderValue(name, one)
       }
     } catch {
-      return 'leave out what JSON cannot write (cycles, bigints, functions), and line breaks and other control characters in headers'
+      return 'leave out values that JSON cannot write (cycles, bigints, functions), and line breaks and other control characters in headers'
     }
     return ['string', 'undefined', 'object'].includes(typeof body)
       ? undefined
@@ -104,7 +104,7 @@ const pure = mapperLaw(
   ({ answer, error, request, spec }, mapper) => {
     const { response } = request.ctx
     if (response.status !== 404 || response.res.getHeaderNames().length > 0) {
-      return 'write nothing to ctx; what the mapper returns is written'
+      return 'write nothing to ctx; the guard writes the returned response'
     }
     return isDeepStrictEqual(answer, answerOf(mapper, error, mockRequest(spec)))
       ? undefined

@@ -10,11 +10,11 @@ import { decidingNothing, HOST, type RequestSpec } from '../requests.js'
 /** Secrets of at least 16 letters and digits: too long to be in a response by chance. */
 export const secretTexts = (): Arbitrary<string> => fc.stringMatching(/^[A-Za-z0-9]{16,40}$/)
 
-/** Hostile credentials: the notorious ones, and any bytes that a header can carry. */
+/** Hostile credentials: notorious strings, and any bytes that a header can carry. */
 export const hostileTexts = (): Arbitrary<string> =>
   fc.oneof(
     fc.constantFrom(...notoriousTexts),
-    // RFC 9110 §5.5: what a field can contain
+    // RFC 9110 §5.5: the characters that a field can contain
     fc.string({ unit: fc.constantFrom(...fieldCharacters), maxLength: 40 }),
   )
 

@@ -9,7 +9,7 @@ import { storeLike, type Store } from '../../stores/Store.js'
 import { wrongHistory, type Called, type StoreCall } from './history.js'
 import { lawsOf, type Laws } from './Law.js'
 
-/** Makes a store that is empty, or a promise of one. It is called for each law. */
+/** Makes an empty store, or a promise of it. It is called for each law. */
 export type MakeStore = () => Store | Promise<Store>
 
 /** Further options of the laws of a store. */
@@ -23,7 +23,7 @@ export interface StoreLawOptions {
   readonly runs?: number | undefined
 }
 
-/** A law, and a trial of it. A violation is the first result that is not the expected one. */
+/** A law, and a trial of it. A violation is the first result that differs from the expected result. */
 interface StoreLaw {
   readonly name: string
   readonly fix: string
@@ -40,7 +40,7 @@ const expect = (done: string, actual: unknown, expected: unknown): void => {
 }
 
 const LONG = 120_000
-// It is over soon, and a busy store can take longer than it: so what is looked at before it is over has LONG
+// It expires soon, and a busy store can take longer than that: so a text that is read before its end has LONG
 const SHORT = 40
 const LONGEST_WAIT = 5_000
 
@@ -188,7 +188,7 @@ const storeLaws: ReadonlyArray<StoreLaw> = [
   },
   {
     name: 'lifetimes: texts, ends and members last as long as they should, and not longer',
-    fix: 'keep until when each is good, in milliseconds, and compare it with the time; what is over counts as unknown',
+    fix: 'keep until when each is good, in milliseconds, and compare it with the time; an expired key counts as unknown',
     hold: async (store, { elapse }) => {
       const [short, shorter, longer, ended, set] = [lawKey(), lawKey(), lawKey(), lawKey(), lawKey()]
       const [inserted, updated, endedForEver] = [lawKey(), lawKey(), lawKey()]
@@ -212,11 +212,11 @@ const storeLaws: ReadonlyArray<StoreLaw> = [
         () => sortedMembers(store, set),
         (all) => all.length <= 2,
       )
-      expect('members, one of which is over', members, ['forever', 'long'])
+      expect('members, one of which has expired', members, ['forever', 'long'])
       // seconds that were taken for milliseconds would be over by now
       await (elapse ?? pause)(LONG / 500)
-      expect('update what is over', await store.update(shorter, 'c', LONG), false)
-      expect('insert what is over', await store.insert(shorter, 'c', LONG), true)
+      expect('update an expired text', await store.update(shorter, 'c', LONG), false)
+      expect('insert over an expired text', await store.insert(shorter, 'c', LONG), true)
       const isAgain = await waitUntil(
         elapse,
         () => store.insert(ended, 'd', LONG),
@@ -225,7 +225,7 @@ const storeLaws: ReadonlyArray<StoreLaw> = [
       expect('insert a key whose end is over', isAgain, true)
       expect('insert a key that was ended for ever', await store.insert(endedForEver, 'e', LONG), false)
       const lasting = await store.get([longer, shorter, ended, inserted, updated])
-      expect('get what lasts', lasting, ['b', 'c', 'd', 'a', 'a'])
+      expect('get texts that last', lasting, ['b', 'c', 'd', 'a', 'a'])
     },
   },
   {
@@ -261,11 +261,15 @@ const storeLaws: ReadonlyArray<StoreLaw> = [
       const over = lawKey()
       await store.insert(over, 'a', SHORT)
       await waitUntilOver(elapse, store, over)
-      expect('how many of 20 insert what is over', await winners(20, (at) => store.insert(over, `${at}`, LONG)), 1)
+      expect(
+        'how many of 20 insert over an expired text',
+        await winners(20, (at) => store.insert(over, `${at}`, LONG)),
+        1,
+      )
     },
   },
   {
-    name: 'no way back: what is ended stays ended, whatever happens at the same time',
+    name: 'no way back: an ended key stays ended, whatever happens at the same time',
     fix: 'update and insert decide about the ended key in the statement that writes',
     hold: async (store) => {
       for (let round = 0; round < 5; round += 1) {
@@ -296,7 +300,7 @@ const storeLaws: ReadonlyArray<StoreLaw> = [
   },
   {
     name: 'at the same time: calls that overlap have the results of some order of them',
-    fix: 'each method is one atomic change or one question',
+    fix: 'each method is one atomic change or one query',
     hold: (store, { runs }) =>
       checkProperty(
         fc.asyncProperty(fc.scheduler(), fc.array(calls, { minLength: 2, maxLength: 7 }), async (scheduler, all) => {

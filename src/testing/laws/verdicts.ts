@@ -56,7 +56,7 @@ const randomAttacks = (target: Subject): Arbitrary<Attack> => {
     .map(([about, { spec, ...rest }]) => ({ ...rest, spec: mergeRequests(about, spec) }))
 }
 
-/** All requests with a credential that must be refused: the fixed ones first, then the random ones. */
+/** All requests with a credential that must be refused: first the fixed requests, then the random requests. */
 export const attacksOn = (subject: Subject): ReadonlyArray<Attack> => [
   ...blindAttacks(subject.locations),
   ...informedAttacks(subject),
@@ -82,7 +82,7 @@ const total = lawAbout(
   (subject) => [...validRequests(subject), ...requestsWithoutCredentials(subject), ...attacksOn(subject)],
   (verdict) => {
     if (verdict._tag === 'Threw' || verdict._tag === 'NoEither')
-      return 'return false or a Left for what is refused; throw nothing'
+      return 'return false or a Left for a refused credential; throw nothing'
     return verdict._tag === 'Failed' && verdict.error._tag === 'raised'
       ? 'an exception is a 500, not a 401; return false or a Left for credentials that are missing, strange or wrong'
       : undefined
@@ -90,11 +90,11 @@ const total = lawAbout(
 )
 
 const failsClosed = lawAbout(
-  'fails closed: without a credential no one is admitted',
+  'fails closed: without a credential no caller is admitted',
   requestsWithoutCredentials,
   (verdict) =>
     letSomebodyIn(verdict)
-      ? 'compare with what was sent only if something was: an absent field is undefined or an empty string, and must equal nothing'
+      ? 'compare with a credential only if it was sent: an absent field is undefined or an empty string, and must equal nothing'
       : undefined,
 )
 
@@ -110,18 +110,18 @@ const refusesOthers = lawAbout(
   },
 )
 
-const letsIn = lawAbout('lets in what is valid', validRequests, (verdict) => {
+const letsIn = lawAbout('lets in valid requests', validRequests, (verdict) => {
   if (verdict._tag !== 'Passed')
     return 'it must let in every request given as valid; is it the right credential? A hook is called with the request first, then with the credential: (request, credential) => ...'
   return unfinishedPrincipal(verdict.principal)
 })
 
 const unfinishedPrincipal = (principal: unknown): string | undefined => {
-  if (!principal) return 'a principal must be truthy; return an object that says who it is'
+  if (!principal) return 'a principal must be truthy; return an object that identifies the caller'
   if (typeof principal === 'function') return 'a principal is a function; call it'
   if (typeof principal !== 'object') return undefined
   if (isThenable(principal) || Object.values(principal).some(isThenable)) {
-    return 'a principal holds a promise that was not awaited, so it does not say who the caller is; await it'
+    return 'a principal holds a promise that was not awaited, so it does not identify the caller; await it'
   }
   return '_tag' in principal && ['None', 'Some', 'Left', 'Right'].includes(String(principal._tag))
     ? 'a principal is an Option or an Either, which is truthy whatever it holds; unwrap it'
@@ -180,7 +180,7 @@ const secrecy = lawAbout(
   (verdict, { spec, secrets }, subject) =>
     leaked(reportedBy(verdict, spec, subject), secrets) === undefined
       ? undefined
-      : 'leave what was sent out of failures, challenges and messages of exceptions: they end up in logs and at the client',
+      : 'leave the credential out of failures, challenges and messages of exceptions: they end up in logs and at the client',
 )
 
 export const resultLaws: ReadonlyArray<Law<Subject>> = [
