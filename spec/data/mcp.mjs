@@ -179,7 +179,7 @@ export const rules = [
   },
   {
     id: 'challenge',
-    rule: 'It has a Bearer challenge with resource_metadata',
+    rule: 'The 401 has a Bearer challenge with resource_metadata',
     source: 'RFC 9728 §5.1',
     run: async ({ ask }) => {
       const answer = await ask()
@@ -197,7 +197,7 @@ export const rules = [
   },
   {
     id: 'authorization-servers',
-    rule: 'It names an authorization server',
+    rule: 'The document names an authorization server',
     source: AUTH,
     run: async (site) => {
       const { document, what } = await announced(site)
@@ -216,7 +216,7 @@ export const rules = [
   },
   {
     id: 'metadata-cors',
-    rule: 'Pages of every origin may read it',
+    rule: 'Pages of every origin may read the document',
     source: 'Fetch, CORS protocol',
     run: async (site) => {
       const { answer, what } = await documentOf(wellKnownOf(site.url))
@@ -235,7 +235,7 @@ export const rules = [
   },
   {
     id: 'host',
-    rule: 'What the client writes into Host changes neither',
+    rule: 'A forged Host changes neither the document nor the challenge',
     source: 'RFC 9728 §7.3',
     run: async ({ ask, url }) => {
       const answer = await ask({ fields: [['Host', 'evil.example']] })
@@ -246,7 +246,7 @@ export const rules = [
   },
   {
     id: 'garbage',
-    rule: 'What is no token is a 401 invalid_token, or a 400',
+    rule: 'A credential that is no token is a 401 invalid_token, or a 400',
     source: 'RFC 6750 §3.1',
     run: async ({ ask }) => {
       const answers = [await ask({ token: 'x' }), await ask({ token: 'e30.e30.e30' }), await ask({ token: 'a b' })]
@@ -353,7 +353,7 @@ export const rules = [
   },
   {
     id: 'scope-granted',
-    rule: 'With it, the tool runs',
+    rule: 'With the scope, the tool runs',
     source: AUTH,
     needs: 'tool',
     run: async ({ call, needed }) => {
@@ -363,7 +363,7 @@ export const rules = [
   },
   ...[
     ['scope-by-fields', 'Fields that name a harmless method hide no call of the tool', modern],
-    ['scope-by-revision', 'Nor do they hide one of an older revision', legacy],
+    ['scope-by-revision', 'Nor do these fields hide a call of an older revision', legacy],
   ].map(([id, rule, make]) => ({
     id,
     rule,
@@ -376,7 +376,7 @@ export const rules = [
   })),
   {
     id: 'scope-by-batch',
-    rule: 'Nor one in a batch',
+    rule: 'Nor do these fields hide a call in a batch',
     source: AUTH,
     needs: 'tool',
     run: async ({ call }) => {

@@ -75,6 +75,13 @@ const attacks: ReadonlyArray<readonly [attack: string, make: Make, more?: More]>
     },
   ],
   [
+    'addresses of keys in jku and x5u',
+    async ({ provider }) => {
+      const [jku, x5u] = ['https://evil.example/jwks', 'https://evil.example/certificate']
+      return signedWith(await signingKey('RS256', 'k1'), provider.claims(), { jku, x5u })
+    },
+  ],
+  [
     'a foreign key with the same kid',
     async ({ provider }) => signedWith(await signingKey('RS256', 'k1'), provider.claims()),
   ],

@@ -24,7 +24,7 @@ for (const server of servers) {
 const cell = ({ ok, what }) =>
   ok === true ? 'yes' : ok === undefined ? '' : `no: ${/^\d{3}/.exec(what)?.[0] ?? what.slice(0, 40)}`
 const table = [
-  line(['What must hold', 'Where', ...seen.map(({ name }) => name)]),
+  line(['Rule', 'Where', ...seen.map(({ name }) => name)]),
   line(['--', '--', ...seen.map(() => '--')]),
   ...rules.map(({ rule, source }, at) => line([rule, source, ...seen.map(({ results }) => cell(results[at]))])),
 ]
