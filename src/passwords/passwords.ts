@@ -314,7 +314,7 @@ const completed = async (stored: StoredPassword, password: Buffer): Promise<fals
   if (p === 0) return false
   const elapsed = stopwatch()
   await scrypt(password, noSalt, { ...unitCost, p }, KEY_BYTES)
-  // A unit that was measured while the process was busy would be too long, and so would the rest be too short for ever
+  // A unit that was measured while the process was busy would be too long, and the rest would then stay too short
   all.unit = Math.min(all.unit, elapsed() / p)
   return false
 }

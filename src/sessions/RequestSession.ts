@@ -71,7 +71,7 @@ export class RequestSession implements SessionSource {
   #isSignedByOlderKey = false
   // The session of the request, under its present id
   #came: Came | undefined
-  // The same, if it was over
+  // The same, if it had ended
   #expired: Came | undefined
   #nextId: string | undefined
   #reports: ReturnType<SignInReports['ofRequest']>
@@ -224,7 +224,7 @@ export class RequestSession implements SessionSource {
     if (this.#came?.id === id && this.#owner !== undefined) sessionOver(this.#owner.ends, id, this.#came.signIn.id)
   }
 
-  /** The session that was read is over. */
+  /** The session that was read has ended. */
   reportExpiry(id: string, reason: SignedOutReason): undefined {
     if (this.#came?.id !== id) return
     this.#reports?.reportExpiry(id, reason)
@@ -233,7 +233,7 @@ export class RequestSession implements SessionSource {
   }
 
   /**
-   * Ends the session that was over already, because its user signs in or out. Otherwise it would be good again after a clock that was
+   * Ends the session that had ended already, because its user signs in or out. Otherwise it would be good again after a clock that was
    * wrong is set right. Rejects in an outage.
    */
   async endExpired(): Promise<void> {

@@ -17,7 +17,7 @@ import { sign, signedBy } from '../crypto/appKeys.js'
 import { sessionField } from '../kinds/plainSession.js'
 import { signInDigestsOf } from '../kinds/sessionUser.js'
 
-// Sessions of which something is remembered
+// How many ended sessions are kept
 const MAX_ENDED = 1000
 
 /** The user who signed in, and the time; `at` is in milliseconds since 1970. */
@@ -190,7 +190,7 @@ export class SignInReports {
     })
   }
 
-  /** A session of a user is over, by its digest. Without a digest, all sessions of the user are. */
+  /** A session of a user has ended, by its digest. Without a digest, all sessions of the user have. */
   signedOut(user: string, reason: SignedOutReason, session?: string): void {
     const { application } = this
     report('signed-out')(() => ({
@@ -234,7 +234,7 @@ class RequestReports {
     this.#known.set(id, { user, names })
   }
 
-  /** A session is over. It is reported now, unless its sign-in was not reported. */
+  /** A session has ended. It is reported now, unless its sign-in was not reported. */
   over(id: string, reason: SignedOutReason): void {
     const signIn = this.#known.get(id)
     this.#known.delete(id)
@@ -249,7 +249,7 @@ class RequestReports {
     else this.#known.delete(id)
   }
 
-  /** The request is over, and its changes are saved. */
+  /** The request has ended, and its changes are saved. */
   kept(): void {
     const { application } = this.#all
     for (const [id, { user, names }] of this.#known) {

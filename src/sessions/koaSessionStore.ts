@@ -124,7 +124,7 @@ const recognized = (self: KoaSessionStore, [text, ...about]: Texts, lookup: Look
     return data
   }
   const { absolute = self.absolute, listed } = detailsOf(auth)
-  // A sign-in of the future is over, too: the clock was wrong when the user signed in
+  // A sign-in of the future has ended, too: the clock was wrong when the user signed in
   // no longer than a stamp is kept, also if a time of the application is shorter now
   if (Math.abs(Date.now() - auth.at) >= Math.min(absolute, self.longest)) return session.reportExpiry(id, 'absolute')
   if (hint?.user === auth.id && hint.listed === (listed ?? '')) return permitted(self, about, lookup, auth, data)

@@ -85,7 +85,7 @@ const warnOfStore = (self: AskedStore, cause: string, problem: string): void => 
   self.warnedAt = performance.now()
   const consequence =
     self.store === 'signals'
-      ? 'Other processes notice an end when the credential is used again or its time is over'
+      ? 'Other processes notice an end when the credential is used again or expires'
       : 'Requests that need it are answered with 503'
   process.emitWarning(`${storeNames[self.store]} ${problem}. ${consequence}`, 'StoreWarning')
 }

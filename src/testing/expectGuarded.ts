@@ -24,7 +24,7 @@ const judgePublic = ({ answer, trace }: Probe, tested: Tested): Breach | undefin
   if (trace.ran?.by === tested || (trace.reached[0] ?? tested) !== tested) return undefined
   return answer instanceof Error || (answer.status !== 401 && answer.status !== 403)
     ? unreached
-    : ['it is public, but refused', 'a guard or middleware in front of it refuses; it should let everybody pass']
+    : ['it is public, but refused', 'a guard or middleware in front of it refuses; it should admit every request']
 }
 
 /** Judges an attack on a guarded operation, before which no handler may run. `isLawful`: the rest of the request is let in alone. */

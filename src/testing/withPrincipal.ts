@@ -17,7 +17,7 @@ const refuseOutsideTests = ({ outsideTests = false }: PrincipalOptions): void =>
   const env = process.env['NODE_ENV']
   if (env === 'test' || (outsideTests && env !== 'production')) return
   throw new Error(
-    `withPrincipal lets everybody in, so it works only where NODE_ENV is test; ${
+    `withPrincipal admits every request, so it works only where NODE_ENV is test; ${
       env === 'production'
         ? 'here it is production'
         : `here it is ${env === undefined ? 'not set' : env}: set it, or write withPrincipal(principal, { outsideTests: true })`
@@ -32,7 +32,7 @@ export interface PrincipalOptions {
 }
 
 /**
- * Copies a router. The guarded operations of the copy let in everybody as this principal: handlers find it in
+ * Copies a router. The guarded operations of the copy admit every request as this principal: handlers find it in
  * `ctx.request.auth`, and after `also` as `{ inherited, own }`. Public operations stay public. The original router does
  * not change. You cannot add operations to the copy.
  *

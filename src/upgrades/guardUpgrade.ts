@@ -88,7 +88,7 @@ interface Hearing {
 type Heard = IncomingMessage & { [hearingMark]?: Hearing }
 
 // The socket of an upgrade is not registered while it is decided, so only the guard can end it if its user signs out meanwhile: if the
-// sign-in is over when the decision is made, the upgrade is refused. After that, a sign-out destroys the socket, until the caller of the
+// sign-in has ended when the decision is made, the upgrade is refused. After that, a sign-out destroys the socket, until the caller of the
 // guard had a turn of the event loop to register it
 /** Listens to sign-outs from now on, if the application listens, too. Returns a function that stops this. */
 const hearSignOuts = (request: Heard, socket: Duplex): (() => void) => {

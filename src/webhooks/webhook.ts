@@ -87,7 +87,7 @@ const TOLERANCE = 300_000
 // The clock of a sender may be 5 s ahead, and its times are whole seconds
 const AHEAD = 6000
 
-// A delivery that can be replayed for ever is remembered for a month, and an id for three days: so long senders try again
+// The store keeps a delivery that can always be replayed for a month, and an id for three days: so long senders try again
 const MONTH = 30 * 86_400_000
 const THREE_DAYS = 3 * 86_400_000
 

@@ -211,11 +211,11 @@ const endSessions = async (
   else if (!isNamed && user !== undefined) await signing.logOutEverywhere(user)
 }
 
-/** The claims of a good token (§2.4, §2.6): a session of the provider is over. There is a `subject`, a `sid`, or both. */
+/** The claims of a good token (§2.4, §2.6): a session of the provider has ended. There is a `subject`, a `sid`, or both. */
 interface LogoutToken {
   readonly issuer: string
   readonly subject: string | undefined
-  /** The session at the provider; left out if all sessions of the subject are over. */
+  /** The session at the provider; left out if all sessions of the subject have ended. */
   readonly sid: string | undefined
   readonly jti: string
 }

@@ -67,7 +67,7 @@ const waitUntil = async <A>(
   }
 }
 
-/** Waits until the lifetime of each key is over, and returns the answer of the store. */
+/** Waits until the lifetime of each key has ended, and returns the answer of the store. */
 const waitUntilOver = (elapse: StoreLawOptions['elapse'], store: Store, ...keys: ReadonlyArray<string>) =>
   waitUntil(
     elapse,
@@ -206,7 +206,7 @@ const storeLaws: ReadonlyArray<StoreLaw> = [
       await store.add(set, 'short', SHORT)
       await store.add(set, 'forever', Infinity)
       const gone = await waitUntilOver(elapse, store, short, shorter)
-      expect('get texts whose lifetime is over', gone, [undefined, undefined])
+      expect('get texts whose lifetime has ended', gone, [undefined, undefined])
       const members = await waitUntil(
         elapse,
         () => sortedMembers(store, set),
@@ -222,8 +222,8 @@ const storeLaws: ReadonlyArray<StoreLaw> = [
         () => store.insert(ended, 'd', LONG),
         (one) => one,
       )
-      expect('insert a key whose end is over', isAgain, true)
-      expect('insert a key that was ended for ever', await store.insert(endedForEver, 'e', LONG), false)
+      expect('insert a key whose end has expired', isAgain, true)
+      expect('insert a key that was ended forever', await store.insert(endedForEver, 'e', LONG), false)
       const lasting = await store.get([longer, shorter, ended, inserted, updated])
       expect('get texts that last', lasting, ['b', 'c', 'd', 'a', 'a'])
     },
