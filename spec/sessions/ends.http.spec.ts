@@ -204,7 +204,7 @@ describe('a stream of a session', () => {
     expect(records.map((one) => [one.store, one.event])).toEqual(Array(2).fill(['signals', 'begun']))
     expect(warnings.mock.calls.map(([text]) => text)).toEqual(
       Array(2).fill(
-        'the channel of signals failed: Error: no hub. Other processes notice an end when the credential is used again or its time is over',
+        'the channel of signals failed: Error: no hub. Other processes notice an end when the credential is used again or expires',
       ),
     )
     isUp = true
