@@ -1,6 +1,7 @@
 /** The closed union of failures: which values are failures, and which failures stop a list. */
 import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
+import { because, leavesAnonymous, outcomeOf } from '../../src/core/AuthError.js'
 import { row } from '../support/models/row.js'
 
 const { absent, malformed, invalid, expired, forged, insufficient, notFound, throttled, unavailable, raised } =
@@ -17,6 +18,7 @@ describe('constructors', () => {
     row('raised with what was thrown', raised(undefined), { _tag: 'raised', error: undefined }),
   ])('$description', ({ input, expected }) => {
     expect(input).toStrictEqual(expected)
+    expect(Object.isFrozen(input)).toBe(true)
   })
 })
 
@@ -49,15 +51,31 @@ describe('is', () => {
   })
 })
 
-describe('stops', () => {
+describe('stops, and the outcome in a record', () => {
   it.each([
-    ...[absent, malformed, invalid, expired, forged, insufficient(), notFound].map((input) => ({
-      input,
-      expected: false,
-    })),
-    ...[throttled(), unavailable(), raised(1)].map((input) => ({ input, expected: true })),
-  ])('$input._tag: $expected', ({ input, expected }) => {
-    expect(AuthError.stops(input)).toBe(expected)
+    ...[absent, malformed, invalid, expired].map((error) => row(error._tag, error, [false, 'refused'])),
+    ...[forged, insufficient(), notFound].map((error) => row(error._tag, error, [false, 'forbidden'])),
+    ...[throttled(), unavailable(), raised(1)].map((error) => row(error._tag, error, [true, error._tag])),
+  ])('$description: $expected', ({ input, expected }) => {
+    expect([AuthError.stops(input), outcomeOf(input)]).toStrictEqual(expected)
+  })
+})
+
+describe('leavesAnonymous', () => {
+  const unknown = because(invalid, 'user')
+  it.each([
+    row('nothing was sent', absent, true),
+    row('a session of an unknown user', unknown, true),
+    row('such a session, and nothing else', { ...unknown, branches: [unknown, absent] }, true),
+    row('such a session, and a bad key', { ...unknown, branches: [unknown, invalid] }, false),
+    row(
+      'such a session, and a member that was not asked',
+      { ...unknown, branches: [unknown, { ...absent, skipped: true }] },
+      false,
+    ),
+    row('a bad key', invalid, false),
+  ])('$description: $expected', ({ input, expected }) => {
+    expect(leavesAnonymous(input)).toBe(expected)
   })
 })
 

@@ -16,6 +16,8 @@ import {
 import { altW, describedAs, fromFunction, isAuthenticator, flatMap } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
+import { readerOf } from '../../src/core/Authenticator.js'
+import { Attempt } from '../../src/core/Exchange.js'
 import { row } from '../support/models/row.js'
 
 const key = apiKeyHeader({ authenticate: (_request, key): E.Either<AuthError, string> => E.right(key) })
@@ -52,13 +54,40 @@ describe('authenticator', () => {
     expect(of(8193)).toMatchObject(E.left(AuthError.malformed))
   })
 
-  it.each([['', 'malformed'] as const, [['a', 'a'], 'malformed'] as const])(
-    'without a codec, %j is %s and the hook is not called',
-    (value, tag) => {
-      const own = authenticator({ ...sent(value), authenticate: () => expect.unreachable() })
-      expect(own.evaluate(mockRequest())).toMatchObject(E.left({ _tag: tag }))
+  it.each([row('nothing', '', 'syntax'), row('two values', ['a', 'a'], 'twice')])(
+    'without a codec, $description is malformed and the hook is not called',
+    ({ input, expected }) => {
+      const own = authenticator({ ...sent(input), authenticate: () => expect.unreachable() })
+      expect(own.evaluate(mockRequest())).toMatchObject(E.left({ _tag: 'malformed', why: expected }))
     },
   )
+
+  it('a schema may be late: its refusal is malformed, and an exception of it or of the hook behind it is raised', async () => {
+    const error = new Error('bug')
+    const of = (validate: () => Promise<{ value: string } | { issues: [] }>, authenticate = () => 'anna') =>
+      authenticator({
+        ...sent('k'),
+        credentials: { '~standard': { version: 1, vendor: 'own', validate } },
+        authenticate,
+      }).evaluate(mockRequest())
+    expect(await of(async () => ({ value: 'k' }))).toStrictEqual(E.right('anna'))
+    expect(await of(async () => ({ issues: [] }))).toMatchObject(E.left(AuthError.malformed))
+    const raise = () => {
+      throw error
+    }
+    expect(await of(async () => ({ value: 'k' }), raise)).toMatchObject(E.left({ _tag: 'raised', error }))
+    expect(await of(() => Promise.reject(error))).toMatchObject(E.left({ _tag: 'raised', error: { cause: error } }))
+  })
+
+  it('credentials that were decoded ahead count for this decoder and this value alone', () => {
+    const [made, request] = [authenticator({ ...sent('k'), authenticate: (_request, key) => key }), mockRequest()]
+    const { decode = expect.unreachable() } = readerOf(made) ?? {}
+    const of = (decoded: Attempt['decoded']) => made.evaluate(request, Object.assign(new Attempt(request), { decoded }))
+    const credentials = E.right('ahead')
+    expect(of({ decode, sent: 'k', credentials })).toStrictEqual(E.right('ahead'))
+    expect(of({ decode, sent: 'other', credentials })).toStrictEqual(E.right('k'))
+    expect(of({ decode: () => credentials, sent: 'k', credentials })).toStrictEqual(E.right('k'))
+  })
 
   it('every failure has the challenge, which may be a function of the failure', () => {
     const asking = { ...sent('x'), challenge: ({ _tag }: AuthError) => Challenge.make('Test', { error: _tag }) }

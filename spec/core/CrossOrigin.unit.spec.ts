@@ -3,7 +3,7 @@
  * B-33).
  */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { isForged, isForgedChange, trustedOrigins } from '../../src/core/CrossOrigin.js'
+import { isForged, isForgedChange, originRules, trustedOrigins } from '../../src/core/CrossOrigin.js'
 import { mockRequest } from 'koa-with-auth/testing'
 import { pollute } from '../support/runs/pollute.js'
 import { row, type Row } from '../support/models/row.js'
@@ -49,6 +49,7 @@ const table: ReadonlyArray<Row<Sent, boolean>> = [
     true,
   ),
   row('a Host with a path names no host', { origin: 'https://api.example', host: 'api.example/x' }, true),
+  row('also under a scheme of its own', { origin: 'app://api.example', host: 'Api.Example' }, false),
   row('an IPv6 address', { origin: 'http://[::1]', host: '[::1]:80' }, false),
   row('a host with the same beginning', { origin: 'https://api.example.attacker.example' }, true),
   row('the host as a user', { origin: 'https://api.example@attacker.example' }, true),
@@ -145,6 +146,18 @@ describe('requests that change state', () => {
     expect(isForged(mockRequest({ method: 'POST', fields }), policy)).toBe(true)
   })
 
+  it.each<[sent: string, fields: ReadonlyArray<readonly [string, string]>, expected: boolean]>([
+    ['no method', [], true],
+    ['a read', [['X-Forwarded-Method', 'GET']], false],
+    ['a read, as nginx names it', [['X-Original-Method', 'HEAD']], false],
+    ['a write', [['X-Forwarded-Method', 'POST']], true],
+    ['a read and a write', [['X-Forwarded-Method', 'GET'], ['X-Original-Method', 'POST']], true], // prettier-ignore
+  ])('behind a proxy that asks, %s is forged: %s', (_sent, fields, expected) => {
+    const request = mockRequest({ method: 'GET', fields: [own, crossSite, ...fields] })
+    expect(isForged(request, { ...policy, forwarded: true })).toBe(expected)
+    expect(isForged(request, policy)).toBe(false)
+  })
+
   const navigation = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' }
   it.each<[description: string, method: string, more: Readonly<Record<string, string>>, expected: boolean]>([
     ['a link that a user follows', 'GET', navigation, false],
@@ -228,11 +241,17 @@ describe('a function of the origin, for previews', () => {
     expect(asked).toEqual(['https://pr-1.shop.example', 'https://evil.example'])
   })
 
-  it('an answer that is no boolean is an error, not a yes', () => {
-    const late = trustedOrigins((() => Promise.resolve(false)) as never)
+  it('an answer that is no boolean is an error, not a yes; a promise that rejects does not end the process', () => {
+    const late = trustedOrigins((() => Promise.reject(new Error('bug'))) as never)
     expect(() => isForged(from('https://pr-1.shop.example'), { csrf: true, trustedOrigins: late })).toThrow(
       /must return true or false/,
     )
+  })
+
+  it('is still known where two sets are joined', () => {
+    const joined = originRules.joined(policy.trustedOrigins, trustedOrigins(() => true)) // prettier-ignore
+    expect(originRules.in(joined)).toHaveLength(2)
+    expect(originRules.in(joined)).toContain(previews)
   })
 
   it('remembers a bounded number of origins', () => {

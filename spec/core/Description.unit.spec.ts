@@ -26,6 +26,7 @@ import {
   leaves,
   readsQuery,
 } from '../../src/core/Description.js'
+import { insufficientAuthentication } from '../../src/core/AuthError.js'
 import { description } from '../support/models/arbitraries.js'
 import { row } from '../support/models/row.js'
 
@@ -115,6 +116,12 @@ describe('other readers of a description', () => {
     expect(scopesOf(scoped(bearer))).toBeUndefined()
     expect(scopesOf(scoped(bearer, 'read', 'write'))).toBe('read write')
     expect(scopesOf(scoped(scoped(bearer, 'read', 'write'), 'admin', 'read'))).toBe('read write admin')
+  })
+
+  it('RFC 9470 §3 a token is challenged for another authentication, and Basic in any letter case is none', () => {
+    const error = insufficientAuthentication({ acr: ['phr'] })
+    const named = (scheme: string) => challengesOf(leaf({ type: 'http', scheme }), error)[0]?.parameters['acr_values']
+    expect(['bearer', 'Basic', 'basic'].map(named)).toStrictEqual(['phr', undefined, undefined])
   })
 
   it('fieldsOf has Origin if the origin decides who may read the challenges', () => {

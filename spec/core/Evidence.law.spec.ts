@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   accept,
+  evidence,
   evidenceOf,
   givenWith,
   merge,
@@ -50,8 +51,11 @@ describe('merge', () => {
     )
   })
 
-  it('is anonymous if both are, and of one name the later object counts', () => {
+  it('is anonymous if both are, cached or recovered if one is, and of one name the later object counts', () => {
     expect(merge(nothingSent, nothingSent).isAnonymous).toBe(true)
+    const [cached, recovered] = [evidence({ isCached: true }), evidence({ isRecovered: true })]
+    for (const both of [merge(cached, recovered), merge(recovered, cached)])
+      expect(both).toMatchObject({ isCached: true, isRecovered: true })
     expect(merge({ ...nothingSent, isCached: true }, plainEvidence).isAnonymous).toBe(false)
     const [one, other] = [
       { ...plainEvidence, objects: { a: 1, b: 1 } },

@@ -1,7 +1,7 @@
 /** C-02: the proofs of a session only grow, and none is of the future. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { addedTo, isProven, proofFrom, type Proof } from '../../src/core/Proof.js'
+import { addedTo, isProven, neededBy, proofFrom, type Proof } from '../../src/core/Proof.js'
 import { pollute } from '../support/runs/pollute.js'
 
 const NOW = 1e12
@@ -68,6 +68,24 @@ describe('C-02 proofs', () => {
         expect(isProven([proof], {}, NOW)).toBe(true)
       }),
     )
+  })
+
+  it.each([
+    ['of this moment', { at: NOW }, { maxAge: 0 }, true],
+    ['as old as may be', { at: NOW - 10 }, { maxAge: 10 }, true],
+    ['older', { at: NOW - 11 }, { maxAge: 10 }, false],
+    ['of the future', { at: NOW + 1 }, {}, false],
+    ['by another method', { at: NOW }, { methods: ['totp'] }, false],
+  ])('one %s: %o suffices %o: %s', (_what, given, demand, expected) => {
+    expect(isProven([{ method: 'password', ...given }], demand, NOW)).toBe(expected)
+  })
+
+  it('that are needed are named with their age in seconds; a member of a wrong type is refused', () => {
+    expect(neededBy({ methods: ['totp'], maxAge: 60_000 })).toStrictEqual({ methods: ['totp'], maxAge: 60 })
+    for (const wrong of [{ amr: ['pwd', 1] }, { at: NaN }, { method: '' }, { sid: 1 }]) {
+      // Safe: JavaScript can write this
+      expect(() => proofFrom('proof', { method: 'oidc', ...wrong } as never, NOW)).toThrow(TypeError)
+    }
   })
 
   it('inherit no time', () => {

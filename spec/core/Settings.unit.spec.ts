@@ -269,6 +269,18 @@ describe('handlerOf', () => {
     expect(statusOf(new Base(), addHandlers(none, [onError(replaced as never, answers(1))]))).toBeUndefined()
   })
 
+  it('7.1 of classes that decide so themselves the latest counts, and an inner handler replaces an outer one', () => {
+    const own = (status: number) => {
+      class Own {
+        static [Symbol.hasInstance] = (u: unknown) => u instanceof Other
+      }
+      return onError(Own, answers(status))
+    }
+    expect(statusOf(new Other(), addHandlers(none, [own(400), own(401)]))).toStrictEqual({ status: 401 })
+    const inner = addHandlers(handlers, [onError(Other, answers(409))])
+    expect(statusOf(new Other(), inner)).toStrictEqual({ status: 409 })
+  })
+
   it('7.1 a primitive is an instance of no class, not of Object either', () => {
     const all = addHandlers(none, [onError(Object, answers(400))])
     expect([statusOf({}, all), statusOf('text', all)]).toStrictEqual([{ status: 400 }, undefined])

@@ -1,8 +1,12 @@
 /** Results of `authorize` and `requireScopes`, and the scopes that their failures name. */
 import { either as E } from 'fp-ts'
-import { anyOf, apiKeyHeader, AuthError, authorize, httpBearer, requireScopes } from 'koa-with-auth'
+import { anyOf, apiKeyHeader, AuthError, authorize, httpBearer, optional, requireScopes } from 'koa-with-auth'
+import type { Authenticator } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
+import { make } from '../../src/core/Authenticator.js'
+import { accept, evidence } from '../../src/core/Evidence.js'
+import { sayingScopes } from '../../src/core/granted.js'
 
 const bearer = httpBearer({ authenticate: () => 'anna' })
 const failing = (error: AuthError) => apiKeyHeader({ paramName: 'X-Key', authenticate: () => E.left(error) })
@@ -23,6 +27,24 @@ describe('authorize and requireScopes', () => {
     expect(messageOf(authorize((() => 'yes') as never)(bearer) as never)).toBe(
       'TypeError: authorize(f): f must return true or false, or a promise of it',
     )
+  })
+
+  it('around an optional authenticator they are a TypeError: nobody can be allowed or have a scope', () => {
+    const perhaps = optional(bearer)
+    expect(() => authorize(() => true)(perhaps)).toThrow('write optional(authorize(f)(a))')
+    expect(() => requireScopes(['a'], { granted: () => [] })(perhaps)).toThrow('write optional(requireScopes(...)(a))')
+  })
+
+  it('the scopes of the innermost credential count, and one of several members that says none is not enough', () => {
+    const said = (...scopes: ReadonlyArray<ReadonlyArray<string>>) => {
+      const sources = scopes.map((own) => ({ endFor: () => undefined, scopes: own }))
+      return make(bearer.description, () => accept('anna', evidence({ accepted: sources })))
+    }
+    const reading = (made: Authenticator<unknown>) => requireScopes(['read'])(sayingScopes(made, () => []))
+    expect(reading(said(['write'], ['read'])).evaluate(both)).toStrictEqual(E.right('anna'))
+    expect(reading(said(['read'], ['write'])).evaluate(both)).toMatchObject({ left: { _tag: 'insufficient' } })
+    const list = anyOf([sayingScopes(said(['read']), () => []), failing(AuthError.expired)])
+    expect(() => requireScopes(['read'])(list)).toThrow('a does not say which scopes were granted')
   })
 
   it('a failure inside of requireScopes names the scopes of both; only insufficient has scopes', () => {

@@ -37,6 +37,7 @@ describe('an error in words', () => {
     ['a secret in the message', named('Error', `no ${secret}`, 'E1'), 'Error E1'],
     ['a secret in other letters, and encoded', named('Error', 'no topsecret%20value'), 'Error'],
     ['the beginning of a secret', named('Error', 'no topsecret'), 'Error: no topsecret'],
+    ['16 letters of a long secret', named('Error', 'no another-secret of a'), 'Error'],
     ['a secret in the name', named(secret, 'down'), 'an Error'],
     [
       'getters that throw',
@@ -50,7 +51,7 @@ describe('an error in words', () => {
     ['a line break', named('Error', 'a\nb\u2028c'), 'Error: a\\u{a}b\\u{2028}c'],
     ['a long message', named('Error', 'a'.repeat(2000)), `Error: ${'a'.repeat(1000 - 'Error: '.length)}`],
   ])('%s', (_what, error, words) => {
-    expect(errorInWords(error, ['', secret])).toBe(words)
+    expect(errorInWords(error, ['', secret, 'Another-Secret-of-a-Shop'])).toBe(words)
   })
 
   it('in production has no message', () => {

@@ -1,7 +1,18 @@
 /** Data that requests share is frozen, and fields are own ones. */
 import { readFileSync } from 'node:fs'
-import { describe, expect, it, afterEach } from 'vitest'
-import { deepFreeze, frozenCopy, ownField, ownOrGetter } from '../../src/core/data.js'
+import { describe, expect, it, afterEach, onTestFinished, vi } from 'vitest'
+import {
+  ageOf,
+  deepFreeze,
+  escapeHtml,
+  frozenCopy,
+  hasDots,
+  jsonFields,
+  ownField,
+  ownOrGetter,
+  steadyClock,
+  thisMoment,
+} from '../../src/core/data.js'
 
 // What requests share is frozen deeply. Instances of classes are not changed.
 describe('freezing', () => {
@@ -122,6 +133,39 @@ describe('own fields', () => {
       expect([ownField(object, 'polluted'), ownOrGetter(object, 'polluted')]).toStrictEqual([undefined, undefined])
     }
   })
+})
+
+describe('texts of strangers', () => {
+  it.each(['[]', 'null', '1', '"a"', '{', ''])('jsonFields: %s is no record', (text) => {
+    expect(jsonFields(text)).toBe(undefined)
+  })
+
+  it('jsonFields inherits nothing', () => {
+    expect(Object.getPrototypeOf(jsonFields('{"a":1}'))).toBe(null)
+  })
+
+  it.each([
+    ['/a/./b', true],
+    ['/..', true],
+    ['/a/%2E%2e/b', true],
+    ['/a\\b', true],
+    ['/a/.b/...', false],
+  ])('hasDots of %s: %s', (path, expected) => expect(hasDots(path)).toBe(expected))
+
+  it('escapeHtml leaves no character that ends a text or an attribute', () => {
+    expect(escapeHtml(`a&<>"'\u2028\u2029`)).toBe('a&#38;&#60;&#62;&#34;&#39;&#8232;&#8233;')
+  })
+})
+
+it('a clock that is set back makes nothing younger, and one that is set forward no moment later', () => {
+  vi.useFakeTimers({ now: 1_000_000, toFake: ['Date', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const [since, clock] = [thisMoment(), steadyClock()]
+  vi.advanceTimersByTime(10)
+  vi.setSystemTime(500_000)
+  expect([ageOf(since), clock()]).toStrictEqual([10, 500_000])
+  vi.setSystemTime(2_000_000)
+  expect([ageOf(since), clock()]).toStrictEqual([1_000_000, 1_000_010])
 })
 
 describe('the codes of errors', () => {

@@ -82,6 +82,7 @@ describe('the name of a function', () => {
     expect(functionName(admin)).toMatch(/^admins [0-9a-f]{12}$/)
     expect(functionName(guest).split(' ')[1]).toBe(functionName(admin).split(' ')[1])
     expect(named('admins', admin)).toBe(admin)
+    expect(Object.getOwnPropertyDescriptor(named('only', only), 'name')).toMatchObject({ configurable: false })
     expect(() => named('guests', admin)).toThrow("named('guests', f): f has a name that cannot change")
     expect(() => named('a\nb', only('x'))).toThrow('named(name, f) must be a name')
     expect(() => named('x', Object.freeze(only('x')))).toThrow('f has a name that cannot change')

@@ -5,9 +5,12 @@
 import { either as E, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
-import { optional } from 'koa-with-auth'
-import { describedAs, firstPresent, lenient, flatMap } from 'koa-with-auth/fp'
+import { AuthError, optional } from 'koa-with-auth'
+import { describedAs, firstPresent, fromFunction, lenient, flatMap } from 'koa-with-auth/fp'
+import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
+import { make } from '../../src/core/Authenticator.js'
+import { showObjects } from '../../src/core/Exchange.js'
 import { tree } from '../support/models/trees.js'
 import { essence, leaf, run } from '../support/models/treeRuns.js'
 import { runs } from '../support/runs/samples.js'
@@ -29,6 +32,33 @@ describe('optional', () => {
       }),
     )
   })
+})
+
+it.each([
+  ['absent', true, true],
+  ['malformed', false, true],
+  ['invalid', false, true],
+  ['expired', false, true],
+  ['forged', false, false],
+  ['insufficient', false, false],
+  ['unavailable', false, false],
+] as const)(
+  'a credential that is %s leaves a caller anonymous: optional %s, lenient %s',
+  async (outcome, ...expected) => {
+    const sent = outcome === 'absent' ? 'nothing' : 'value'
+    const of = [optional, lenient].map((around) => run([leaf('l0', { sent, outcome })], (a) => around(a)))
+    expect((await Promise.all(of)).map(({ result }) => E.isRight(result))).toStrictEqual(expected)
+  },
+)
+
+it('an anonymous caller has no objects, also if some were found', async () => {
+  const request = mockRequest()
+  const finding = make(fromFunction(() => 1).description, () => {
+    showObjects(request, { note: 1 })
+    return E.left(AuthError.absent)
+  })
+  expect(await optional(finding).evaluate(request)).toStrictEqual(E.right(undefined))
+  expect(request).not.toHaveProperty('objects', { note: 1 })
 })
 
 const raise = (): never => {
