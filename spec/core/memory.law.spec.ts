@@ -20,7 +20,6 @@ const step = fc.oneof(
     value: fc.nat(9),
     lifetime: fc.constantFrom(-1, 0, 5, 20, Infinity, NaN),
   }),
-  fc.record({ do: fc.constant('drop' as const), value: fc.nat(9) }),
   fc.record({ do: fc.constant('delete' as const), key }),
   // both clocks go on
   fc.record({ do: fc.constant('wait' as const), ms: fc.nat(12) }),
@@ -59,11 +58,7 @@ describe('memory', () => {
           for (const one of steps) {
             if (one.do === 'wait') vi.advanceTimersByTime(one.ms)
             else if (one.do === 'set clock') vi.setSystemTime(Date.now() + one.ms)
-            else if (one.do === 'drop') {
-              const left = model.filter(({ value }) => value !== one.value)
-              expect(tested.drop((value) => value === one.value)).toBe(model.length - left.length)
-              model = left
-            } else if (one.do === 'delete') {
+            else if (one.do === 'delete') {
               tested.delete(one.key)
               model = model.filter((other) => other.key !== one.key)
             } else if (one.do === 'set') {
@@ -96,17 +91,6 @@ describe('memory', () => {
     expect(tested.get('a')).toBe(1)
     vi.advanceTimersByTime(1)
     expect(tested.get('a')).toBe(undefined)
-  })
-
-  it('drops all when the condition throws', () => {
-    const tested = memory<number>({ size: 3, maxAge: 10, dropsFirst: 'oldest' })
-    for (const name of ['a', 'b']) tested.set(name, { value: 1, since: thisMoment(), expiresAt: Infinity })
-    expect(() =>
-      tested.drop(() => {
-        throw new Error('no')
-      }),
-    ).toThrow('no')
-    expect([tested.get('a'), tested.get('b')]).toEqual([undefined, undefined])
   })
 })
 

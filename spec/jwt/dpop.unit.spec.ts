@@ -68,6 +68,7 @@ describe('the examples of RFC 9449', () => {
     expect(await checked(resource, 'another')).toBe('ath is not of this token')
     expect(await checked(resource, resource.token, resource.iat, 'x')).toBe('the token is bound to another key')
     expect(await checked({ ...resource, method: 'POST' }, resource.token)).toBe('htm or htu is not of this request')
+    expect(await checked({ ...resource, method: 'HEAD' }, resource.token)).toBe('htm or htu is not of this request')
     const changed = { ...resource, proof: resource.proof.replace('.2oW9', '.2oW8') }
     expect(await checked(changed, resource.token)).toBe('the signature is not of the key in jwk')
   })
@@ -140,6 +141,17 @@ describe('the URI behind a proxy that cuts off a prefix', () => {
   ])('%s is a TypeError', (origin) => {
     expect(() => dpopOf({ spent: spent(), origin }, 5)).toThrow(TypeError)
   })
+})
+
+it('a proof of a stranger is checked, and its id is not used, so that nobody fills the store', async () => {
+  const client = await dpopClient()
+  const used: string[] = []
+  const use = async (id: string) => used.push(id) > 0
+  const checks = dpopOf({ spent: { use }, origin: 'https://api.example' }, 5).checking({})
+  const proof = await client.proof('', { claims: { ath: undefined } })
+  const request = mockRequest({ url: '/me', fields: [['DPoP', proof]] })
+  expect([await checks.ofStranger(request), used.length]).toEqual([E.right(client.thumbprint), 0])
+  expect([await checks.ofIssuing(request), used.length]).toEqual([E.right(client.thumbprint), 1])
 })
 
 describe('the key of a proof', () => {

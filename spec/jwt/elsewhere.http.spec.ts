@@ -324,6 +324,7 @@ describe('revoked', () => {
       [undefined, 401],
       ['false', 401],
       [Promise.resolve(true), 401],
+      [Promise.resolve(), 401],
       [Promise.resolve(false), 200],
       [new Error('bug'), 500],
       [new UnavailableError('down'), 503],

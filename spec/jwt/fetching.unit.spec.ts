@@ -1,13 +1,19 @@
 /** The address that discovery finds is used only if it can be trusted (RFC 8414 §3.3, SECURITY: keys come by https). */
+import { getEventListeners } from 'node:events'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { discovering } from '../../src/jwt/fetching.js'
+import { beforeAbort, bytesOf, discovering, fetchJson } from '../../src/jwt/fetching.js'
 
 const issuer = 'https://login.example'
 
+const answering = (answer: () => Response) => {
+  const fetch = vi.spyOn(globalThis, 'fetch').mockImplementation(async () => answer())
+  onTestFinished(() => fetch.mockRestore())
+  return fetch
+}
+
 /** Asks at what a document says; the addresses that were asked. */
 const askedAt = async (document: object): Promise<ReadonlyArray<string>> => {
-  const fetch = vi.spyOn(globalThis, 'fetch').mockImplementation(async () => Response.json(document))
-  onTestFinished(() => fetch.mockRestore())
+  answering(() => Response.json(document))
   const asked: string[] = []
   const ask = discovering(issuer, 'jwks_uri', 1000)
   await ask(AbortSignal.timeout(5000), async (url) => asked.push(url)).catch((error: unknown) => {
@@ -41,4 +47,35 @@ describe('an address that a discovery document names', () => {
       expect(await askedAt({ issuer: other, jwks_uri: 'https://keys.example/jwks' })).toEqual([])
     },
   )
+})
+
+it('an address is looked up again after a question that failed, because it may have changed', async () => {
+  const fetch = answering(() => Response.json({ issuer, jwks_uri: 'https://keys.example/jwks' }))
+  const ask = discovering(issuer, 'jwks_uri', 60_000)
+  const { signal } = new AbortController()
+  const well = () => ask(signal, async () => 'keys')
+  expect([await well(), await well(), fetch.mock.calls.length]).toEqual(['keys', 'keys', 1])
+  await expect(ask(signal, () => Promise.reject(new Error('404')))).rejects.toThrow('404')
+  expect([await well(), fetch.mock.calls.length]).toEqual(['keys', 2])
+})
+
+it('nothing is left of a request: neither its listener nor an unread body', async () => {
+  const { signal } = new AbortController()
+  expect(await beforeAbort(signal, Promise.resolve('in time'))).toBe('in time')
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+  const cancel = vi.fn()
+  answering(() => new Response(new ReadableStream({ cancel }), { status: 500 }))
+  await expect(fetchJson(issuer, {})).rejects.toThrow('answered 500')
+  expect(cancel).toHaveBeenCalledOnce()
+})
+
+it('no more of a body is read than its limit', async () => {
+  let sent = 0
+  const body = async function* () {
+    for (; sent < 100; sent++) yield Buffer.alloc(10)
+  }
+  expect(await bytesOf(body(), 1000)).toHaveLength(1000)
+  sent = 0
+  await expect(bytesOf(body(), 25, '25 bytes')).rejects.toThrow('answered more than 25 bytes')
+  expect(sent).toBe(2)
 })

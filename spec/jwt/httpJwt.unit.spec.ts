@@ -1,6 +1,7 @@
 /** `koa-with-auth/jwt`: options that are refused, the entries of OpenAPI, and that tokens stay secret. */
 import { createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto'
 import Router from '@koa/router'
+import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as t from 'io-ts'
 import Koa from 'koa'
@@ -14,7 +15,10 @@ import {
   type HttpJwt,
   type JwtClaims,
 } from 'koa-with-auth/jwt'
+import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { evidenceOf } from '../../src/core/Evidence.js'
+import { lastToken } from '../../src/jwt/tokenKind.js'
 import { API, identityProvider, processWarnings, signedWith, signingKey } from '../support/servers/identityProvider.js'
 import { listen } from '../support/servers/server.js'
 import { tokenSite } from '../support/sites/tokenSite.js'
@@ -180,6 +184,35 @@ describe('httpIntrospection and protectedResource refuse these options with a Ty
     ['an unknown option', { ...resource, scope: 'read' }, /no option "scope"/],
   ])('resource: %s', (_what, options, message) => {
     expect(() => protectedResource(options as Parameters<typeof protectedResource>[0])).toThrow(message)
+  })
+})
+
+describe('a token', () => {
+  it('is for the audience of its issuer, which replaces the general one, and for its exp', async () => {
+    const key = await signingKey('ES256', 'k')
+    const own = { issuer: 'x', jwks: { keys: [key.jwk] }, audience: 'own' }
+    const jwt = httpJwt({ issuer: [own, { ...own, issuer: 'y', audience: undefined }], audience: API })
+    const result = async (claims: object) => {
+      const token = await signedWith(key, { iss: 'x', exp: 4e9, ...claims })
+      const found = await jwt.evaluate(mockRequest({ fields: [['Authorization', `Bearer ${token}`]] }))
+      return E.isLeft(found) ? found.left.why : lastToken(evidenceOf(found).accepted)?.endFor()?.at
+    }
+    expect([await result({ aud: 'own' }), await result({ aud: API })]).toEqual([4e12, 'audience'])
+    expect([await result({ iss: 'y', aud: 'own' }), await result({ iss: 'y', aud: API })]).toEqual(['audience', 4e12])
+  })
+
+  it('without a signature, whose header says so, is refused for its algorithm, and any other text for its syntax', async () => {
+    const header = Buffer.from('{"alg":"none"}').toString('base64url')
+    const why = async (token: string) => {
+      const fields = [['Authorization', `Bearer ${token}`]] as const
+      const found = await httpJwt(of).evaluate(mockRequest({ fields }))
+      return E.isLeft(found) && found.left.why
+    }
+    expect([await why(`${header}.${header}.`), await why(`${header}.${header}`)]).toEqual(['algorithm', 'syntax'])
+  })
+
+  it('is the last one of those that were accepted', () => {
+    expect(lastToken([{ token: 'a' }, { token: 'b' }, {}] as never)).toEqual({ token: 'b' })
   })
 })
 

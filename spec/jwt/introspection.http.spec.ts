@@ -9,6 +9,7 @@ import { stoppedClock } from '../support/runs/clock.js'
 import { recordsOf } from '../support/runs/eventRecords.js'
 import { API, processWarnings, seconds } from '../support/servers/identityProvider.js'
 import { listening } from '../support/servers/server.js'
+import { causeOf, eventsSite } from '../support/sites/eventsSite.js'
 import { EXPIRED, INVALID, expectRefused, tokenSite } from '../support/sites/tokenSite.js'
 
 const TIMEOUT = 2000
@@ -307,6 +308,20 @@ describe('the cache of answers', () => {
     expect(asked).toHaveLength(4)
   })
 
+  it('its time begins with the question, not with the answer', async () => {
+    const clock = stoppedClock()
+    const { state, asked, get } = await behind()
+    state.answer = (res: ServerResponse) => {
+      clock.move(1000)
+      res.end(JSON.stringify(active()))
+    }
+    expect((await get('t')).status).toBe(200)
+    clock.move(28_999)
+    expect([(await get('t')).status, asked.length]).toEqual([200, 1])
+    clock.move(1)
+    expect([(await get('t')).status, asked.length]).toEqual([200, 2])
+  })
+
   it('with cache: false each request asks; a hook cannot change the claims of another request', async () => {
     const seen: unknown[] = []
     const authenticate = (_request: unknown, claims: { roles?: string[] }) => {
@@ -323,4 +338,19 @@ describe('the cache of answers', () => {
     expect(seen).toHaveLength(8)
     for (const roles of seen) expect(roles).toEqual(['user'])
   })
+})
+
+it('what a token has open ends when another request learns that it was revoked, and begins if it is active again', async () => {
+  const { made, state } = await behind({ cache: false })
+  const { open, signals } = eventsSite(made)
+  const fields = { Authorization: 'Bearer t' }
+  for (let time = 0; time < 2; time++) {
+    state.answer = active()
+    const stream = await open(fields)
+    await stream.read()
+    expect(causeOf(signals[time]!)).toBe(false)
+    state.answer = { active: false }
+    expect([(await open(fields)).status, causeOf(signals[time]!)]).toEqual([401, 'revoked'])
+    expect(await stream.read()).toBe('end')
+  }
 })

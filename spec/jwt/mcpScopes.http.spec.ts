@@ -46,6 +46,7 @@ describe('mcpScopes', () => {
     ['* as a name', 403, 'resources/read', '*'],
     ['a POST without Mcp-Method', 400],
     ['a POST without the name', 400, 'tools/call'],
+    ['an empty name', 400, 'tools/call', ''],
     ['a GET, which opens a stream', 200, undefined, undefined, 'GET'],
     ['base64 of a name with scopes', 403, 'tools/call', '=?base64?Z3LDtsOfZQ==?='],
     ['base64 of an ASCII name', 403, 'tools/call', '=?base64?ZmlsZXMud3JpdGU=?='],
@@ -65,9 +66,11 @@ describe('mcpScopes', () => {
   it('a field twice is a 400, and without a token it is a 401 first', async () => {
     const { port, provider, ran } = await site()
     const token = await provider.token({ scope: 'files:write files:read' })
-    const twice = ['Mcp-Method: tools/call', 'Mcp-Name: other', 'Mcp-Name: files.write']
-    expect((await sendLines(port, 'POST /me', [`Authorization: Bearer ${token}`, ...twice])).status).toBe(400)
-    expect((await sendLines(port, 'POST /me', twice)).status).toBe(401)
+    for (const field of ['Mcp-Method: ping', 'Mcp-Name: files.write']) {
+      const twice = ['Mcp-Method: tools/call', 'Mcp-Name: other', field]
+      expect((await sendLines(port, 'POST /me', [`Authorization: Bearer ${token}`, ...twice])).status).toBe(400)
+      expect((await sendLines(port, 'POST /me', twice)).status).toBe(401)
+    }
     expect(ran()).toBe(0)
   })
 

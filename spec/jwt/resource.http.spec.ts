@@ -275,7 +275,7 @@ describe('mcpAuth', () => {
   it.each([
     { claims: { azp: 'a' }, expected: 'a' },
     { claims: { cid: 'c' }, expected: 'c' },
-    { claims: { appid: 'd' }, expected: 'd' },
+    { claims: { cid: 7, appid: 'd' }, expected: 'd' },
     { claims: {}, expected: '' },
   ])('the client of $claims is $expected', async ({ claims, expected }) => {
     const { reported, get, provider } = await reporting((jwt) => jwt)

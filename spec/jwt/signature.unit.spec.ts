@@ -1,7 +1,7 @@
 /** The signed examples of RFC 7515 appendix A and of RFC 8037 appendix A, and each with another byte. */
-import { createPublicKey } from 'node:crypto'
+import { createPublicKey, KeyObject } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { checkSignature, oneKey } from '../../src/jwt/signature.js'
+import { checkSignature, oneKey, parseJwks, usableKeys } from '../../src/jwt/signature.js'
 
 const fromBase64 = (given: string) => Buffer.from(given, 'base64url')
 const claims = 'eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ'
@@ -62,5 +62,28 @@ describe.each(examples)('$name', ({ key, token }) => {
     for (const signed of [`x${form.signed}`, `${form.signed}x`]) {
       expect(await checkSignature({ ...form, signed }, keys)).not.toBe('good')
     }
+  })
+})
+
+describe('a key of a set verifies nothing', () => {
+  const { key, token } = examples[1]!
+  const jwk = key instanceof KeyObject ? key.export({ format: 'jwk' }) : {}
+  const checked = async (own: object, alg = 'RS256') => {
+    const keys = usableKeys({ keys: [{ ...jwk, ...own }] })
+    const form = formOf(token)
+    return keys && (await checkSignature({ ...form, header: { ...form.header, alg } }, parseJwks(keys)))
+  }
+
+  it.each<[string, string | undefined, object, string?]>([
+    ['unless it is one', 'good', { use: 'sig', alg: 'RS256', key_ops: ['verify'] }],
+    ['if it has several primes', 'bad', { oth: [] }],
+    ['if it is private', 'bad', { d: 'AQAB' }],
+    ['if it is for another use', undefined, { use: 'other' }],
+    ['if it is for another operation', 'unknown key', { key_ops: ['sign'] }],
+    ['by another algorithm than its own', 'unknown key', { alg: 'RS512' }],
+    ['by an algorithm of another family', 'unknown key', {}, 'ES256'],
+    ['by a secret that is the key', 'unknown key', {}, 'HS256'],
+  ])('%s: %s', async (_what, expected, own, alg) => {
+    expect(await checked(own, alg)).toBe(expected)
   })
 })

@@ -76,6 +76,24 @@ describe('a host whose address is not public', () => {
   })
 })
 
+it('a look-up that waited longer than its fetch may take is not made', async () => {
+  const ends: Array<() => void> = []
+  const lookup = vi
+    .spyOn(dns, 'lookup')
+    .mockImplementation(
+      ((_host: string, _options: object, callback: (error: null, found: unknown) => void) =>
+        void ends.push(() => callback(null, [{ address: '10.0.0.1', family: 4 }]))) as never,
+    )
+  onTestFinished(() => lookup.mockRestore())
+  const ask = (host: string, timeout: number) =>
+    fetchDirectory(new URL(`https://${host}.example`), { ...policy, timeout }).catch(String)
+  const slow = [ask('a', 60_000), ask('b', 60_000)]
+  expect(await ask('c', 1)).toMatch('did not answer in time')
+  for (const end of ends) end()
+  expect(await Promise.all(slow)).toEqual(['Error: not public', 'Error: not public'])
+  expect(lookup).toHaveBeenCalledTimes(2)
+})
+
 describe('a fetch', () => {
   const serve = async (respond: (res: ServerResponse) => void) => {
     const sockets: Duplex[] = []

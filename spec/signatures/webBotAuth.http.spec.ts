@@ -105,6 +105,7 @@ describe('an agent', () => {
     'agent.example',
     'https://user@agent.example',
     'https://agent.example#a',
+    'https://agent.example#',
     'file:///etc/passwd',
     'https://',
   ])('is no URL of https: %s', async (agent) => {

@@ -17,8 +17,6 @@ export interface Memory<V> {
   /** Keeps a value as the youngest one. A value that is too old already is not kept. */
   readonly set: (key: string, kept: KeptValue<V>) => void
   readonly delete: (key: string) => void
-  /** Drops the values for which a condition is true, and returns how many. If the condition throws, it drops all. */
-  readonly drop: (when: (value: V) => boolean) => number
 }
 
 interface MemoryOptions {
@@ -60,17 +58,6 @@ export const memory = <V>({ size, maxAge, dropsFirst }: MemoryOptions): Memory<V
       }
     },
     delete: (key) => void entries.delete(key),
-    drop: (when) => {
-      const before = entries.size
-      try {
-        for (const [key, { value }] of entries) if (when(value)) entries.delete(key)
-      } catch (error) {
-        // those that it did not judge must not be kept
-        entries.clear()
-        throw error
-      }
-      return before - entries.size
-    },
   }
 }
 

@@ -123,7 +123,6 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   const events = (issuer: string): KeyEvents => ({
     issuer,
     failed: (problem) => warnOfKeys(issuer, problem),
-    replaced: (keys) => cache?.drop((verified) => verified.keys === keys),
   })
   const { algorithms } = options
   const keyPolicy = keyPolicyOf(`${caller}({ keys })`, options.keys)

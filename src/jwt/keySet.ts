@@ -103,7 +103,6 @@ const MAX_MISSING = 1000
 export interface KeyEvents {
   readonly issuer: string
   readonly failed: (problem: string) => void
-  readonly replaced: (keys: Keys) => void
 }
 
 const outageFor = (ms: number): Result<never> => E.left(unavailable(Math.max(1, Math.ceil(ms / 1000))))
@@ -115,7 +114,6 @@ interface DocumentOptions<J, A> {
   readonly unreadable: string
   readonly issuer: string
   readonly failed: (problem: string) => void
-  readonly replaced?: (value: A) => void
 }
 
 /**
@@ -161,7 +159,6 @@ export class FetchedDocument<J, A> {
       const value = before === undefined || changed ? read(json) : before.value
       this.latest = { value, right: E.right(value), text, loadedAt, fetch: fetchNumber }
       this.#failedAt = undefined
-      if (before !== undefined && changed) this.#options.replaced?.(before.value)
       report('provider-keys')(() => ({ event: 'refreshed', issuer, changed, durationMs: took() }))
       return true
     } catch (error) {

@@ -110,8 +110,7 @@ const scopesNeeded = (scopes: McpScopes, request: Request): ReadonlyArray<string
   const sent = nameField(request)
   const name = O.isSome(sent) && typeof sent.value === 'string' ? decodedName(sent.value) : undefined
   if (name === undefined) return 'unreadable'
-  // `*` is no name that a client may write
-  if (name !== '*' && Object.hasOwn(names, name)) return names[name] ?? []
+  if (Object.hasOwn(names, name)) return names[name] ?? []
   return Object.hasOwn(names, '*') ? (names['*'] ?? []) : 'unlisted'
 }
 

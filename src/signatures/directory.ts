@@ -159,7 +159,7 @@ export const directories = (
           : new Outage(agent.isPrivate ? 'has no public address' : problemOf(error), false)
       }
     }
-    const unheard = { issuer: url, failed: () => {}, replaced: () => {} }
+    const unheard = { issuer: url, failed: () => {} }
     const agent: Agent = { source: remoteKeys(load, keyPolicy, unheard), isPrivate: false }
     agents.set(url, fromNow(agent))
     return agent

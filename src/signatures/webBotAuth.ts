@@ -112,8 +112,8 @@ export const webBotAuthOver = (
   return signatureKind<SignedAgent>(given, {
     caller,
     tag: 'web-bot-auth',
-    // a shared secret does not identify the signer
-    algorithms: algorithmNames.filter((name) => name !== 'hmac-sha256'),
+    // a directory has public keys only, so none by a secret
+    algorithms: algorithmNames,
     signerOf: agentSigner(allowing(agents), keysFor),
     reads: ['signature-agent'],
     words: [

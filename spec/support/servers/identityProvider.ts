@@ -99,8 +99,10 @@ export const identityProvider = async (path = '', alg = 'ES256'): Promise<Identi
     const url = req.url ?? ''
     asked.push(url)
     if (provider.mood === 'hanging') return
-    if (provider.mood !== 'well') return answers[provider.mood](res)
-    if (url === '/jwks') return void res.end(JSON.stringify({ keys: keys.map(({ jwk }) => jwk) }))
+    // what follows a redirect finds good keys
+    const isMoved = url === '/moved'
+    if (provider.mood !== 'well' && !isMoved) return answers[provider.mood](res)
+    if (url === '/jwks' || isMoved) return void res.end(JSON.stringify({ keys: keys.map(({ jwk }) => jwk) }))
     const document = documents[url]
     if (document === undefined) return void res.writeHead(404).end()
     res.end(JSON.stringify({ issuer: provider.issuer, jwks_uri: provider.jwksUri, ...document }))

@@ -1,0 +1,116 @@
+/** When the keys of a provider are fetched, and how long they are used: the table in `keySet.ts`, by counted fetches and a given clock. */
+import { generateKeyPairSync } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import { expect, it } from 'vitest'
+import type { AuthError } from '../../src/core/AuthError.js'
+import { Outage } from '../../src/jwt/fetching.js'
+import { keyPolicyOf, remoteKeys, type KeyOptions } from '../../src/jwt/keySet.js'
+import { stoppedClock } from '../support/runs/clock.js'
+
+const jwk = { ...generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }), kid: 'one' }
+
+const secondsOf = (failure: AuthError): number => (failure._tag === 'unavailable' && failure.retryAfter) || 0
+
+const provider = (options?: KeyOptions) => {
+  const clock = stoppedClock()
+  const state = { isDown: false, fetches: 0, warnings: 0, kid: 'one' }
+  const fetch = async () => {
+    state.fetches++
+    await Promise.resolve()
+    if (state.isDown) throw new Outage('is down', false)
+    return { keys: [{ ...jwk, kid: state.kid }] }
+  }
+  const source = remoteKeys(fetch, keyPolicyOf('keys', options), {
+    issuer: 'https://login.example',
+    failed: () => void state.warnings++,
+  })
+  const current = async () => {
+    const found = await source.current()
+    return E.isLeft(found) ? secondsOf(found.left) : found.right
+  }
+  // the result for a token whose key is missing: newer keys, none, or the seconds of an outage
+  const missed = async (name: string, began = source.begun()) => {
+    const keys = await current()
+    if (typeof keys === 'number') throw new Error('there are keys')
+    const found = await source.afterMiss(keys, began, name)
+    return E.isLeft(found) ? secondsOf(found.left) : found.right
+  }
+  // what is fetched while a request goes on
+  const settled = () => new Promise((resolve) => setImmediate(resolve))
+  return { clock, state, source, current, missed, settled }
+}
+
+it('keys are used for maxAge and staleIfError together, then each retry fetches once, and says in how many seconds', async () => {
+  const { clock, state, current } = provider({ maxAge: 60_000, staleIfError: 30_000, retry: 10_000 })
+  const keys = await current()
+  state.isDown = true
+  clock.move(89_999)
+  expect([await current(), state.fetches]).toEqual([keys, 2])
+  clock.move(1)
+  expect([await current(), state.fetches]).toEqual([10, 2])
+  clock.move(9_999)
+  expect([await current(), state.fetches]).toEqual([10, 3])
+  clock.move(500)
+  expect([await current(), state.fetches]).toEqual([10, 3])
+})
+
+it('requests at the same time share a fetch', async () => {
+  const { state, source, current } = provider()
+  await Promise.all([current(), current(), source.ready()])
+  expect(state.fetches).toBe(1)
+})
+
+it('an outage is one warning, and the next one is another', async () => {
+  const { clock, state, current } = provider({ staleIfError: 0 })
+  for (const [isDown, warnings] of [
+    [true, 1],
+    [true, 1],
+    [false, 1],
+    [true, 2],
+  ] as const) {
+    state.isDown = isDown
+    expect(typeof (await current())).toBe(isDown ? 'number' : 'object')
+    expect(state.warnings).toBe(warnings)
+    clock.move(600_000)
+  }
+})
+
+it('in the pause after a failed fetch nothing is fetched: neither ahead of time, nor for a missing key', async () => {
+  const { clock, state, current, missed, settled } = provider()
+  const keys = await current()
+  state.isDown = true
+  clock.move(480_000)
+  for (let time = 0; time < 3; time++) {
+    expect(await current()).toBe(keys)
+    await settled()
+    expect(state.fetches).toBe(2)
+  }
+  expect([await missed('two'), state.fetches]).toEqual([10, 2])
+})
+
+it('for a missing key there is one fetch in each cooldown, and what the provider does not have is remembered until then', async () => {
+  const { clock, state, current, missed } = provider()
+  await current()
+  expect([await missed('two'), state.fetches]).toEqual([undefined, 2])
+  expect([await missed('two'), await missed('three'), state.fetches]).toEqual([undefined, 30, 2])
+  clock.move(29_500)
+  expect([await missed('three'), state.fetches]).toEqual([1, 2])
+  clock.move(500)
+  state.kid = 'three'
+  expect([await missed('three'), state.fetches]).toEqual([await current(), 3])
+  expect(await missed('two')).toBe(30)
+})
+
+it('at most a thousand names of missing keys are kept, because anybody can send new ones', async () => {
+  const { clock, current, missed } = provider()
+  await current()
+  // fetched after the request came: the provider does not have the key
+  for (let n = 0; n < 1001; n++) await missed(`kid-${n}`, 0)
+  expect([await missed('kid-0'), await missed('kid-999'), await missed('kid-1000')]).toEqual([undefined, undefined, 30])
+  clock.move(30_000)
+  expect([await missed('kid-1000'), await missed('kid-1000'), await missed('kid-0')]).toEqual([
+    undefined,
+    undefined,
+    30,
+  ])
+})

@@ -1,0 +1,66 @@
+/** Signed requests, without a server: where each limit ends, and what a signature must not be. */
+import { generateKeyPairSync } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import { httpSignature, type HttpSignatureOptions } from 'koa-with-auth/signatures'
+import { mockRequest, signedRequest, type RequestSpec, type SigningOptions } from 'koa-with-auth/testing'
+import { expect, it } from 'vitest'
+import { stoppedClock } from '../support/runs/clock.js'
+
+const origin = 'https://api.example'
+const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+
+const signed = (signing: Partial<SigningOptions> = {}, spec: RequestSpec = {}) =>
+  signedRequest({ url: '/x', ...spec }, { key: privateKey, keyid: 'k', origin, ...signing })
+
+const result = async (spec: RequestSpec, options: Partial<HttpSignatureOptions<string>> = {}) => {
+  const auth = httpSignature({ origin, keyOf: () => ({ key: publicKey, owner: 'anna' }), ...options })
+  const found = await auth.evaluate(mockRequest(spec))
+  return E.isRight(found) ? 'good' : `${found.left._tag} ${found.left.why}`
+}
+
+it('an id is kept as long as the request could come again: its age, and both clocks', async () => {
+  const kept: number[] = []
+  const spent = { use: async (_id: string, lifetime: number) => kept.push(lifetime) > 0 }
+  expect(await result(signed({ nonce: 'n' }), { maxAge: 60_000, spent })).toBe('good')
+  // signed 6 s ahead of our clock, it is good for 66 s
+  expect(kept).toEqual([72_000])
+})
+
+it.each([
+  ['good', { created: -60_000 }],
+  ['expired expired', { created: -61_000 }],
+  ['good', { created: 6000 }],
+  ['invalid not yet', { created: 7000 }],
+  ['good', { expires: 1000 }],
+  ['expired expired', { expires: 0 }],
+])('a signature is %s at these times from now: %j', async (expected, times) => {
+  stoppedClock().set(-(Date.now() % 1000))
+  const dates = Object.fromEntries(Object.entries(times).map(([name, ms]) => [name, new Date(Date.now() + ms)]))
+  expect(await result(signed(dates), { maxAge: 60_000 })).toBe(expected)
+})
+
+it('at most eight signatures of a request cost a look-up of their key', async () => {
+  const { privateKey: other } = generateKeyPairSync('ed25519')
+  const keyids: string[] = []
+  const fields = Array.from({ length: 9 }, (_, n) => signed({ key: other, keyid: `k${n}`, label: `s${n}` }).fields)
+  const keyOf = (keyid: string) => void keyids.push(keyid)
+  expect(await result({ url: '/x', fields: fields.flatMap((one) => one ?? []) }, { keyOf })).toBe('invalid key')
+  expect(keyids).toHaveLength(8)
+})
+
+it('the bytes of a signature have no parameters', async () => {
+  const { fields } = signed()
+  const flagged = fields.map(([name, value]) => [name, name === 'Signature' ? `${value};a=1` : value] as const)
+  expect(await result({ url: '/x', fields: flagged })).toBe('malformed syntax')
+})
+
+it.each([
+  ['a part of the digest of a body', '"content-digest"', '"content-digest";key="sha-256"', '/x'],
+  ['a parameter of the query that is no UTF-8', '"@target-uri"', '"@target-uri" "@query-param";name="id"', '/x?id=%ff'],
+])('%s is not covered', async (_what, component, changed, url) => {
+  const { fields } = signed({ body: 'a' }, { method: 'POST', url, fields: [['Content-Length', '1']] })
+  const lines = fields.map(
+    ([name, value]) => [name, name === 'Signature-Input' ? value.replace(component, changed) : value] as const,
+  )
+  expect(await result({ method: 'POST', url, fields: lines })).toBe('invalid components')
+})
