@@ -30,7 +30,7 @@ it('one timer serves all ends, and there is none when nothing waits', () => {
   expect(vi.getTimerCount()).toBe(1)
   vi.advanceTimersByTime(1499)
   expect(all.filter(({ reasons }) => reasons.length > 0).length).toBe(500)
-  for (const { end } of all) ends().close(end)
+  for (const { end } of [...all, opened(new End(Date.now() + 3_600_000))]) ends().close(end)
   vi.advanceTimersByTime(2000)
   expect(vi.getTimerCount()).toBe(0)
 })
@@ -101,4 +101,40 @@ it('a clock that was set forward and back ends nothing before its time', () => {
   expect(reasons).toStrictEqual([])
   vi.advanceTimersByTime(1000)
   expect(reasons).toStrictEqual([new AuthEndedError('expired')])
+})
+
+it('a clock that was set back makes nothing last longer', () => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'], now: 10_000_000 })
+  const { reasons } = opened(new End(Date.now() + 60_000))
+  vi.advanceTimersByTime(2000)
+  vi.setSystemTime(Date.now() - 3_600_000)
+  vi.advanceTimersByTime(57_999)
+  expect(reasons).toStrictEqual([])
+  vi.advanceTimersByTime(1)
+  expect(reasons).toStrictEqual([new AuthEndedError('expired')])
+})
+
+it('ends come in the order of their times, whichever were closed before', () => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
+  // times in an order without a pattern
+  const all = Array.from({ length: 200 }, (_, at) => {
+    const ms = 1000 * (1 + ((at * 67) % 200))
+    return { ms, isClosed: at % 3 === 0, ...opened(new End(Date.now() + ms)) }
+  })
+  for (const { end } of all.filter(({ isClosed }) => isClosed)) ends().close(end)
+  for (let ms = 1000; ms <= 200_000; ms += 1000) {
+    vi.advanceTimersByTime(1000)
+    const over = all.filter(({ reasons }) => reasons.length > 0)
+    expect(over).toHaveLength(all.filter((one) => !one.isClosed && one.ms <= ms).length)
+  }
+})
+
+it('what had ended before it is waited for has ended at once, and so has all that begins while the process shuts down', () => {
+  ownEnds()
+  const revoked = opened(new NamedEnd(Infinity, 'anna', () => true))
+  const open = [opened(new End(Infinity)), opened(new NamedEnd(Infinity, 'bert', () => false))]
+  expect([revoked, ...open].map(({ reasons }) => reasons.length)).toStrictEqual([1, 0, 0])
+  ends().endAll('shutting down')
+  open.push(opened(new End(Infinity)))
+  expect(open.flatMap(({ reasons }) => reasons)).toStrictEqual(open.map(() => new AuthEndedError('shutting down')))
 })
