@@ -18,7 +18,7 @@ let site: Site
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
 beforeAll(async () => {
-  project = userProject(['spec/support/sites/secretSite.ts'], {})
+  project = userProject(['spec/support/sites/secretSite.ts', 'spec/support/sites/program.ts'], {})
   const args = ['--expose-gc', '--stack-trace-limit=50', join(project.folder, 'secretSite.js')]
   site = await startSite({ command: process.execPath, args, env: { NODE_ENV: 'test' } })
 })

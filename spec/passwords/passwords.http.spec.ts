@@ -16,7 +16,10 @@ const started = (): Promise<Site> =>
   startSite({ command: process.execPath, args: [join(project.folder, 'passwordSite.js')], env: { NODE_ENV: 'test' } })
 
 beforeAll(async () => {
-  project = userProject(['spec/support/sites/passwordSite.ts', 'spec/support/sites/sessionSiteLoop.ts'], {})
+  project = userProject(
+    ['passwordSite', 'sessionSiteLoop', 'program'].map((name) => `spec/support/sites/${name}.ts`),
+    {},
+  )
   site = await started()
 })
 afterAll(async () => {

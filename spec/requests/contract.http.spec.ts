@@ -10,7 +10,7 @@ import Router from '@koa/router'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import * as runner from '../data/runner.mjs'
 import { corpus } from '../support/models/corpus.js'
-import { guards } from '../support/sites/contractApp.js'
+import { contractGuards as guards } from '../support/sites/corpusApp.js'
 import { listen } from '../support/servers/server.js'
 
 const read = (name: string): object => {

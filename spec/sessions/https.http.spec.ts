@@ -5,11 +5,11 @@ import { createServer } from 'node:https'
 import Koa from 'koa'
 import { sessions } from 'koa-with-auth/sessions'
 import { memoryStore } from 'koa-with-auth/stores'
-import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { expectPassed } from '../support/models/behavior.js'
 import { at, sessionsApp, setCookies, strongKey, type SessionsAppOptions } from '../support/sites/sessionsApp.js'
+import { certificates } from '../support/servers/certificates.js'
 import { exchange, listening } from '../support/servers/server.js'
-import { ownCertificate } from '../support/servers/tlsProxy.js'
 
 const anna = { username: 'anna', isActive: true }
 
@@ -33,14 +33,10 @@ const warned = () => {
 }
 
 describe('on a TLS server', () => {
-  let certificate: ReturnType<typeof ownCertificate>
-  beforeAll(() => {
-    certificate = ownCertificate()
-  })
   const serveTls = async (options: Parameters<typeof sessionsApp>[1]): Promise<number> => {
     const { app } = await sessionsApp(undefined, options)
     // Safe: Koa's callback accepts what the server passes
-    return listening(createServer(certificate, app.callback() as Parameters<typeof createServer>[1]))
+    return listening(createServer(certificates().server, app.callback() as Parameters<typeof createServer>[1]))
   }
 
   it.each([

@@ -12,6 +12,7 @@ import {
   setCookies,
   type SessionsAppOptions,
 } from '../support/sites/sessionsApp.js'
+import { aroundStore } from '../support/stores/aroundStore.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
@@ -207,18 +208,14 @@ const decided = [0, 1, 2].flatMap((first): ReadonlyArray<Batch> => {
 
 /** The store, which delays each command by the next of these milliseconds, while there are any. */
 const slowed = (store: Store, delays: number[]): Store => {
-  const later = async <A>(ask: () => Promise<A>): Promise<A> => {
-    await new Promise((resolve) => setTimeout(resolve, delays.shift() ?? 0))
-    const answer = await ask()
-    await new Promise((resolve) => setTimeout(resolve, delays.shift() ?? 0))
-    return answer
-  }
-  return {
-    get: (keys) => later(async () => store.get(keys)),
-    insert: (id, text, lifetime) => later(() => store.insert(id, text, lifetime)),
-    update: (id, text, lifetime, was) => later(() => store.update(id, text, lifetime, was)),
-    end: (id, lifetime) => later(() => store.end(id, lifetime)),
-    add: (set, member, lifetime) => later(() => store.add(set, member, lifetime)),
-    members: (set) => later(() => store.members(set)),
-  }
+  const later = () => new Promise((resolve) => setTimeout(resolve, delays.shift() ?? 0))
+  return aroundStore(
+    () => store,
+    async (_method, _args, ask) => {
+      await later()
+      const answer = await ask()
+      await later()
+      return answer
+    },
+  )
 }

@@ -13,7 +13,7 @@ import { startSite } from '../support/sites/sessionSite.js'
 
 const start = async () => {
   const issuer = await testIssuer()
-  const project = userProject(['spec/support/sites/boundSite.ts'], {})
+  const project = userProject(['spec/support/sites/boundSite.ts', 'spec/support/sites/program.ts'], {})
   const args = ['--expose-gc', '--stack-trace-limit=50', join(project.folder, 'boundSite.js'), issuer.issuer]
   const site = await startSite({ command: process.execPath, args, env: { NODE_ENV: 'test' } })
   const origin = `http://127.0.0.1:${site.port}`

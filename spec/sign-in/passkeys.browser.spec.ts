@@ -7,7 +7,8 @@ import { chromium, type CDPSession, type Page } from 'playwright-core'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { browserOptions, browsing, missingBrowser } from '../support/servers/browser.js'
 import { listening } from '../support/servers/server.js'
-import { missingTls, ownCertificate } from '../support/servers/tlsProxy.js'
+import { certificates } from '../support/servers/certificates.js'
+import { missingTls } from '../support/servers/tlsProxy.js'
 import { passkeySite, type PasskeySite, type PasskeySiteOptions } from '../support/sites/passkeySite.js'
 import { stoppedClock } from '../support/runs/clock.js'
 import { repository } from '../support/projects/typecheck.js'
@@ -193,7 +194,7 @@ describeUnless(missing, 'passkeys in Chromium', () => {
       passkeys: { rp: { id: 'shop.example', name: 'Shop' }, origins: [shop, related] },
     })
     const answer = site.app.callback()
-    const port = await listening(createTlsServer(ownCertificate(), (req, res) => void answer(req, res)))
+    const port = await listening(createTlsServer(certificates().server, (req, res) => void answer(req, res)))
     const { args = [], ...options } = browserOptions(process.env) ?? {}
     const mapped = [shop, related, stranger].map((one) => `MAP ${one.slice(8)}:443 127.0.0.1:${port}`).join(',')
     const own = [...args, `--host-resolver-rules=${mapped}`, '--ignore-certificate-errors']

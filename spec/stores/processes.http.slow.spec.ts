@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import type { Store } from 'koa-with-auth/stores'
 import { laws } from 'koa-with-auth/testing/laws'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { aroundStore } from '../support/stores/aroundStore.js'
 import { describeWithRedis, startRedis } from '../support/servers/redisServer.js'
 import { describeWithSql, startSql } from '../support/servers/sqlServer.js'
 import { buildSite } from '../support/sites/sessionSite.js'
@@ -48,25 +49,15 @@ const remoteStore = (folder: string, place: Place): RemoteStore => {
       resolve()
     })
   })
-  const call =
-    (method: keyof Store) =>
-    (...args: ReadonlyArray<unknown>): Promise<never> =>
-      new Promise<unknown>((resolve, reject) => {
-        if (isOver) return reject(new Error('the process has ended'))
-        const id = ++calls
-        waiting.set(id, { resolve, reject })
-        child.send({ id, method, args } satisfies StoreQuestion, () => {})
-        // Safe: the process calls this method of a store
-      }) as Promise<never>
+  const call = (method: keyof Store, args: ReadonlyArray<unknown>) =>
+    new Promise<unknown>((resolve, reject) => {
+      if (isOver) return reject(new Error('the process has ended'))
+      const id = ++calls
+      waiting.set(id, { resolve, reject })
+      child.send({ id, method, args } satisfies StoreQuestion, () => {})
+    })
   return {
-    store: {
-      get: call('get'),
-      insert: call('insert'),
-      update: call('update'),
-      end: call('end'),
-      add: call('add'),
-      members: call('members'),
-    },
+    store: aroundStore(() => expect.unreachable(), call),
     kill: async () => {
       child.kill('SIGKILL')
       await ended
@@ -77,15 +68,10 @@ const remoteStore = (folder: string, place: Place): RemoteStore => {
 /** One store over several, each of which gets every so many calls. */
 const inTurn = (stores: ReadonlyArray<Store>): Store => {
   let turn = 0
-  const next = (): Store => stores[turn++ % stores.length]!
-  return {
-    get: (keys) => next().get(keys),
-    insert: (...args) => next().insert(...args),
-    update: (...args) => next().update(...args),
-    end: (...args) => next().end(...args),
-    add: (...args) => next().add(...args),
-    members: (set) => next().members(set),
-  }
+  return aroundStore(
+    () => stores[turn++ % stores.length]!,
+    (_method, _args, ask) => ask(),
+  )
 }
 
 const LIFETIME = 600_000

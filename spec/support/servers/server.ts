@@ -122,7 +122,8 @@ export interface Exchanged {
 
 /**
  * A request to the loopback address, or to another host, exactly as it is given: `fetch` decides itself about Host, Origin, and fields
- * that are repeated. Without an agent it has a connection of its own. It is by TLS with `rejectUnauthorized`.
+ * that are repeated. Without an agent it has a connection of its own. It is by TLS with `rejectUnauthorized`. It rejects without an
+ * answer in `timeout`, which is two minutes by default.
  */
 export const exchange = (options: RequestOptions, body?: string | Buffer): Promise<Exchanged> =>
   new Promise((resolve, reject) => {
@@ -138,7 +139,7 @@ export const exchange = (options: RequestOptions, body?: string | Buffer): Promi
         resolve({ status, headers, rawHeaders, challenges, text: Buffer.concat(chunks).toString() })
       })
     })
-    outgoing.setTimeout(HANGS, () => outgoing.destroy(new Error('no answer')))
+    outgoing.setTimeout(options.timeout ?? HANGS, () => outgoing.destroy(new Error('no answer')))
     outgoing.on('error', reject).end(body)
   })
 

@@ -2,9 +2,6 @@
  * A site whose sign-ins are bound to a key (DPoP), and which calls a provider's API, as a separate program. What it reports, logs and
  * stores stays in its memory. `POST /stolen` writes that memory into a file, and answers with its rows and records.
  */
-import { setTimeout as pause } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { writeHeapSnapshot } from 'node:v8'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { withAuth } from 'koa-with-auth'
@@ -13,6 +10,7 @@ import { sessions } from 'koa-with-auth/sessions'
 import { begin, finish } from 'koa-with-auth/sign-in'
 import { oidc, upstream } from 'koa-with-auth/sign-in/oidc'
 import { memoryStore, oneTimeIds, type Store } from 'koa-with-auth/stores'
+import { serveProgram, snapshot } from './program.js'
 
 const [issuer = ''] = process.argv.slice(2)
 
@@ -67,18 +65,9 @@ router.get('/token', withAuth(sessionAuth()), async (ctx) => {
   ctx.body = { user: ctx.request.auth.username, token: await api.token(ctx) }
 })
 router.post('/stolen', async (ctx) => {
-  for (let at = 0; at < 5; at++) {
-    await pause(10)
-    globalThis.gc?.()
-  }
-  const heap = writeHeapSnapshot(fileURLToPath(new URL(`memory-${rows.length}.heapsnapshot`, import.meta.url)))
-  ctx.body = { heap, rows, records }
+  ctx.body = { heap: await snapshot(String(rows.length)), rows, records }
 })
 app.on('error', (error: unknown) => {
   records.push(error instanceof Error ? error.stack : error)
 })
-const server = app.use(router.routes()).listen(0, '127.0.0.1', () => {
-  const address = server.address()
-  console.log(`listening on ${typeof address === 'object' ? address?.port : 0}`)
-})
-process.stdin.on('end', () => process.exit()).resume()
+serveProgram(app.use(router.routes()))

@@ -89,6 +89,15 @@ export const operations: ReadonlyArray<readonly [Method, path: string, Auth]> = 
 // TypeScript chooses an overload by the written argument, not by the type of a table
 const guardOf = (auth: Auth): Guard<unknown> => withAuth(auth as AuthenticatorLike)
 
+/** The guards of the five routes of the contract, by the name of the route. */
+export const contractGuards: Readonly<Record<string, Guard<unknown>>> = {
+  basic: guardOf(basic),
+  bearer: guardOf(bearer),
+  headerkey: guardOf(headerKey),
+  jwt: guardOf(token),
+  protected: guardOf(bearer),
+}
+
 const badForm = onError(BadForm, (_request, { status, message, fields }) => ({
   status,
   body: { detail: message, fields },

@@ -2,7 +2,6 @@
  * A site with event streams of sessions and of API keys, as a separate program. Its environment sets it up: KEYS, REDIS_PORT, CLIENT
  * (`redis` or `ioredis`), CLUSTER if Redis is one, and DELAY, how slow the hub is in milliseconds.
  */
-import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import Router from '@koa/router'
@@ -13,11 +12,9 @@ import { apiKeys } from 'koa-with-auth/keys'
 import { redisSignals, redisStore } from 'koa-with-auth/stores'
 import { sessions, type Signals } from 'koa-with-auth/sessions'
 import { createClient, createCluster } from 'redis'
+import { serveProgram } from './program.js'
 
 const { KEYS = '', REDIS_PORT = '', CLIENT = '', CLUSTER = '', DELAY = '0' } = process.env
-
-// The parent process has ended
-process.stdin.on('end', () => process.exit()).resume()
 
 const address = { host: '127.0.0.1', port: Number(REDIS_PORT) }
 const retry = (times: number): number => Math.min(times * 20, 200)
@@ -84,9 +81,4 @@ router.post('/keys/:name', withAuth(null), async (ctx) => {
 router.delete('/keys/:id', withAuth(null), async (ctx) => {
   ctx.status = (await keys.revoke(String(ctx.params['id']))) ? 204 : 404
 })
-app.use(router.routes())
-
-const server = app.listen(0, '127.0.0.1', () => {
-  // Safe: it listens on a port
-  console.log(`listening on ${(server.address() as AddressInfo).port}`)
-})
+serveProgram(app.use(router.routes()))

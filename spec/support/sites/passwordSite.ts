@@ -3,6 +3,7 @@ import Koa from 'koa'
 import Router from '@koa/router'
 import { httpBasicAuth, withAuth } from 'koa-with-auth'
 import { hash, verify } from 'koa-with-auth/passwords'
+import { serveProgram } from './program.js'
 import { watchLoop } from './sessionSiteLoop.js'
 
 const users = new Map([['anna', { name: 'anna', password: await hash('anna-secret') }]])
@@ -29,8 +30,4 @@ router.post('/site', (ctx) => {
   loop.reset()
   state(ctx)
 })
-const server = new Koa().use(router.routes()).listen(0, '127.0.0.1', () => {
-  const address = server.address()
-  console.log(`listening on ${typeof address === 'object' ? address?.port : 0}`)
-})
-process.stdin.on('end', () => process.exit()).resume()
+serveProgram(new Koa().use(router.routes()))

@@ -2,12 +2,12 @@
  * An application whose process has a merge that pollutes prototypes. It is a separate program, so that other tests are
  * not affected. It prints its port.
  */
-import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
 import Koa from 'koa'
 import koaSession from 'koa-session'
 import { sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser, withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
+import { serveProgram } from './program.js'
 
 // Like earlier versions of lodash.merge
 const merge = (to: Record<string, unknown>, from: Record<string, unknown>): void => {
@@ -33,8 +33,6 @@ class Row {
     return this.#row.isSuperuser
   }
 }
-
-process.stdin.on('end', () => process.exit()).resume()
 
 const app = new Koa({ keys: ['k'.repeat(40)] })
 app.silent = true
@@ -88,6 +86,4 @@ router.get('/root', withAuth(sessionAuthSuperUser()), answer)
 router.get('/staff', withAuth(sessionAuthIsStaff()), answer)
 router.get('/fresh', withAuth(sessionAuth({ proof: { methods: ['passkey'], maxAge: 60_000 } })), answer)
 router.get('/by-key', withAuth(sessionAuth({ loadUser: (session) => loadUser(String(session['userId'])) })), answer)
-const server = app.use(router.routes()).listen(0, '127.0.0.1', () => {
-  console.log(`listening on ${(server.address() as AddressInfo).port}`)
-})
+serveProgram(app.use(router.routes()))

@@ -2,19 +2,16 @@
  * A site whose users sign in with one provider, as a separate program. Its environment sets it up: KEYS, ORIGIN, ISSUER,
  * SECRET, REDIS_PORT.
  */
-import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { authSettings, defaultErrorMapper, sessionAuth, withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
 import { begin, finish } from 'koa-with-auth/sign-in'
 import { oidc, upstream } from 'koa-with-auth/sign-in/oidc'
+import { serveProgram } from './program.js'
 import { storeNamed } from './sessionSiteStores.js'
 
 const { KEYS = '', ORIGIN = '', ISSUER = '', SECRET = '' } = process.env
-
-// The parent process has ended
-process.stdin.on('end', () => process.exit()).resume()
 
 const app = new Koa({ keys: [KEYS] })
 app.silent = true
@@ -41,8 +38,4 @@ const api = upstream(app, { provider, resource: ISSUER })
 router.get('/token', withAuth(sessionAuth()), async (ctx) => {
   ctx.body = await api.token(ctx)
 })
-app.use(router.routes())
-const server = app.listen(0, '127.0.0.1', () => {
-  const { port } = server.address() as AddressInfo
-  process.stdout.write(`listening on ${port}\n`)
-})
+serveProgram(app.use(router.routes()))

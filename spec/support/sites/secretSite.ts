@@ -2,9 +2,6 @@
  * A site with API keys and passwords, as a separate program. What it reports, logs and stores stays in its memory.
  * `POST /snapshot` writes that memory into a file.
  */
-import { setTimeout as pause } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { writeHeapSnapshot } from 'node:v8'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { anyOf, apiKeyHeader, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
@@ -12,6 +9,7 @@ import { on } from 'koa-with-auth/events'
 import { apiKeys } from 'koa-with-auth/keys'
 import { memoryStore } from 'koa-with-auth/stores'
 import { hash, verify } from 'koa-with-auth/passwords'
+import { serveProgram, snapshot } from './program.js'
 
 const store = memoryStore()
 let isDown = false
@@ -78,11 +76,7 @@ router.get('/mark', (ctx) => {
   ctx.status = 204
 })
 router.post('/snapshot', async (ctx) => {
-  for (let at = 0; at < 5; at++) {
-    await pause(10)
-    globalThis.gc?.()
-  }
-  ctx.body = writeHeapSnapshot(fileURLToPath(new URL(`memory-${kept.length}.heapsnapshot`, import.meta.url)))
+  ctx.body = await snapshot(String(kept.length))
 })
 
 const app = new Koa()
@@ -90,8 +84,4 @@ app.on('error', (error: unknown) => {
   kept.push(error)
   if (error instanceof Error) kept.push(error.stack)
 })
-const server = app.use(router.routes()).listen(0, '127.0.0.1', () => {
-  const address = server.address()
-  console.log(`listening on ${typeof address === 'object' ? address?.port : 0}`)
-})
-process.stdin.on('end', () => process.exit()).resume()
+serveProgram(app.use(router.routes()))

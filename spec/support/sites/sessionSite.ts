@@ -39,7 +39,8 @@ interface SiteCommand {
 }
 
 const program = 'spec/support/sites/sessionSiteApp'
-const programs = [program, 'spec/support/sites/sessionSiteStores', 'spec/support/sites/sessionSiteLoop']
+const common = ['spec/support/sites/program', 'spec/support/stores/aroundStore']
+const programs = ['App', 'Stores', 'Loop'].map((part) => `spec/support/sites/sessionSite${part}`)
 
 /**
  * The program of the site and the sources of the package as JavaScript, in a folder where the package finds itself by
@@ -53,7 +54,7 @@ export const buildSite = (
     mkdirSync(dirname(join(folder, to)), { recursive: true })
     writeFileSync(join(folder, to), compiled(from))
   }
-  for (const one of [...programs, ...more]) write(`${one}.ts`, `${one}.js`)
+  for (const one of [...programs, ...common, ...more]) write(`${one}.ts`, `${one}.js`)
   symlinkSync(`${repository}node_modules`, join(folder, 'node_modules'))
   buildPackage(folder)
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
@@ -80,7 +81,6 @@ export const startProgram = (
 
 /** Starts a site, and resolves when it listens. */
 export const startSite = async ({ command, args, env }: SiteCommand): Promise<Site> => {
-  // It ends when its input does, so none outlives a suite that was killed
   const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const port = await new Promise<number>((resolve, reject) => {

@@ -3,18 +3,15 @@
  * where the store is, KEYS, TIMEOUT. A user signs in by giving any name. Requests below `/site` have nothing to do with
  * sessions.
  */
-import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { sessionAuth, withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
+import { serveProgram } from './program.js'
 import { watchLoop } from './sessionSiteLoop.js'
 import { storeNamed } from './sessionSiteStores.js'
 
 const { KEYS = '', STORE = '', TIMEOUT = '500', PORT = '0' } = process.env
-
-// The parent process has ended
-process.stdin.on('end', () => process.exit()).resume()
 
 const calls = { me: 0, notes: 0, open: 0, strangers: 0 }
 let failures: Record<string, number> = {}
@@ -95,8 +92,5 @@ own.post('/everywhere', async (ctx) => {
 })
 
 app.use(withAuth(null)(anybody).routes()).use(own.routes())
-const server = app.listen(Number(PORT), () => {
-  console.log(`listening on ${(server.address() as AddressInfo).port}`)
-})
 // On a busy machine the server must not close a connection that a client is about to use
-server.keepAliveTimeout = 60_000
+serveProgram(app, Number(PORT)).keepAliveTimeout = 60_000

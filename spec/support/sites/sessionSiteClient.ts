@@ -1,5 +1,6 @@
 /** A client of a site: one connection that is kept open, and the cookies of one browser. */
-import { Agent, request } from 'node:http'
+import { Agent, type IncomingHttpHeaders } from 'node:http'
+import { exchange } from '../servers/server.js'
 
 /** The response. */
 export interface Reply {
@@ -25,6 +26,12 @@ export interface SiteClient {
 
 const patience = 10_000
 
+// No answer came, or the connection broke
+const without = (error: unknown) => {
+  const headers: IncomingHttpHeaders = {}
+  return { status: String(error).includes('no answer') ? ('hang' as const) : ('broken' as const), headers, text: '' }
+}
+
 /** A client, with the cookies of another one if they are given. */
 export const siteClient = (port: number, cookies = ''): SiteClient => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -35,50 +42,21 @@ export const siteClient = (port: number, cookies = ''): SiteClient => {
     if (value === '' || /expires=Thu, 01 Jan 1970/.test(line)) jar.delete(name)
     else jar.set(name, value)
   }
-  const send: SiteClient['send'] = (method, path, headers = {}) =>
-    new Promise((resolve) => {
-      const begun = performance.now()
-      const ended = (status: Reply['status'], rest: Partial<Reply> = {}): void =>
-        resolve({
-          status,
-          body: '',
-          challenge: undefined,
-          retryAfter: undefined,
-          setCookie: [],
-          ...rest,
-          milliseconds: performance.now() - begun,
-        })
-      const cookie = header()
-      const sent = request({
-        agent,
-        port,
-        host: '127.0.0.1',
-        method,
-        path,
-        headers: { ...(cookie !== '' && { cookie }), ...headers },
-      })
-      sent.setTimeout(patience, () => {
-        ended('hang')
-        sent.destroy()
-      })
-      sent.on('error', () => ended('broken'))
-      sent.on('response', (response) => {
-        let body = ''
-        const setCookie = response.headers['set-cookie'] ?? []
-        setCookie.forEach(take)
-        response.setEncoding('utf8').on('data', (chunk: string) => (body += chunk))
-        response.on('error', () => ended('broken'))
-        response.on('end', () =>
-          ended(response.statusCode ?? 0, {
-            body,
-            setCookie,
-            challenge: response.headers['www-authenticate'],
-            retryAfter: response.headers['retry-after'],
-          }),
-        )
-      })
-      sent.end()
-    })
+  const send: SiteClient['send'] = async (method, path, headers = {}) => {
+    const begun = performance.now()
+    const sent = { ...(jar.size > 0 && { cookie: header() }), ...headers }
+    const answer = await exchange({ agent, port, method, path, headers: sent, timeout: patience }).catch(without)
+    const setCookie = answer.headers['set-cookie'] ?? []
+    setCookie.forEach(take)
+    return {
+      status: answer.status,
+      body: answer.text,
+      challenge: answer.headers['www-authenticate'],
+      retryAfter: answer.headers['retry-after'],
+      setCookie,
+      milliseconds: performance.now() - begun,
+    }
+  }
   return {
     send,
     cookies: header,

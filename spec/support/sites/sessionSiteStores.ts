@@ -2,6 +2,7 @@
 import { Cluster, Redis } from 'ioredis'
 import { redisStore, sqliteStore, type Store } from 'koa-with-auth/stores'
 import { createClient, createCluster } from 'redis'
+import { aroundStore } from '../stores/aroundStore.js'
 
 type Env = Readonly<Record<string, string | undefined>>
 type Failed = (where: string, error: unknown) => void
@@ -90,25 +91,20 @@ const makers: Readonly<Record<string, (env: Env) => Store | Promise<Store>>> = {
   },
 }
 
-const reported =
-  <A extends unknown[], B>(name: string, method: (...args: A) => Promise<B>, failed: Failed) =>
-  (...args: A): Promise<B> =>
-    method(...args).catch((error: unknown) => {
-      failed(name, error)
-      throw error
-    })
-
 /** A store. It reports how its methods fail. */
 export const storeNamed = async (name: string, env: Env, failed: Failed): Promise<Store> => {
   const make = makers[name]
   if (make === undefined) throw new Error(`no store is named ${name}; there are ${Object.keys(makers).join(', ')}`)
   const store = await make(env)
-  return {
-    get: reported('get', async (keys) => store.get(keys), failed),
-    insert: reported('insert', store.insert, failed),
-    update: reported('update', store.update, failed),
-    end: reported('end', store.end, failed),
-    add: reported('add', store.add, failed),
-    members: reported('members', store.members, failed),
-  }
+  return aroundStore(
+    () => store,
+    async (method, _args, ask) => {
+      try {
+        return await ask()
+      } catch (error) {
+        failed(method, error)
+        throw error
+      }
+    },
+  )
 }

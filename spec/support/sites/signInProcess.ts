@@ -2,7 +2,6 @@
  * A site with passkeys, codes by mail and one-time ids, as a separate program that `sessionSite.ts` starts. Its environment sets it
  * up: KEYS, and SQLITE_URL or REDIS_PORT.
  */
-import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
 import { withAuth } from 'koa-with-auth'
 import { oneTimeIds, redisStore, sqliteStore } from 'koa-with-auth/stores'
@@ -10,11 +9,9 @@ import { begin, finish, emailSignIn } from 'koa-with-auth/sign-in'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
 import { passkeySite } from './passkeySite.js'
+import { serveProgram } from './program.js'
 
 const { KEYS = '', SQLITE_URL = '', REDIS_PORT = '' } = process.env
-
-// The parent process has ended
-process.stdin.on('end', () => process.exit()).resume()
 
 const storesOf = async () => {
   if (REDIS_PORT === '') {
@@ -53,9 +50,4 @@ router.post(
     return { username: proof.subject.split('@')[0] ?? '', isActive: true }
   }),
 )
-app.use(router.routes())
-
-const server = app.listen(0, '127.0.0.1', () => {
-  // Safe: it listens on a port
-  console.log(`listening on ${(server.address() as AddressInfo).port}`)
-})
+serveProgram(app.use(router.routes()))
