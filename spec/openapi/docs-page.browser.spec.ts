@@ -255,6 +255,7 @@ describeUnless(missing, 'the docs page in a browser', () => {
   })
 })
 
+// Screenshots are written there, if it is set
 const folder = process.env['SCREENSHOTS']
 if (folder) mkdirSync(folder, { recursive: true })
 

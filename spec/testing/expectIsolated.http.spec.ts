@@ -38,7 +38,7 @@ const leaks = [
 /** A leak, or none. */
 type Leak = (typeof leaks)[number] | undefined
 
-/** Makes a shop. */
+/** A shop whose operations are right, or with this leak. */
 const shop = (leak?: Leak): Koa => {
   const teams = new Map([
     ['team-a', ['anna']],
