@@ -335,7 +335,7 @@ describe('what the text of a function cannot tell apart', () => {
   it.each(kinds)('R24 %s: the file says so, and seal wants a name', (_kind, of) => {
     const bound = () => rules.isFor.bind(rules)
     expect(written(of(bound()))).toContain('(no name, bound, not compared)')
-    expect(() => seal(of(bound()), { lock })).toThrow(/cannot tell a bound function from another one; give it a name/)
+    expect(() => seal(of(bound()), { lock })).toThrow(/cannot tell a bound function from another; give it a name/)
     expect(written(of(bound(), 'rules of notes'))).toContain('rules of notes (bound, not compared)')
     expect(() => seal(of(bound(), 'rules of notes'), { lock })).not.toThrow()
     expect(() => seal(of(bound(), 'rules of others'), { lock })).toThrow(/auth.lock/)

@@ -121,7 +121,7 @@ describe('misuse of seal with a policy file', () => {
     expect(() => seal(router(), { lock })).toThrow(/auth\.lock: line 1: a policy file begins with/)
   })
 
-  const twice = 'seal(router, { lock }): the policy file lists what is public; leave out public and middleware'
+  const twice = 'seal(router, { lock }): the policy file lists the public operations; leave out public and middleware'
   it.each([
     [{ lock: '' }, 'seal(router, { lock }) must be the path or the URL of a policy file'],
     [{ lock: 1 }, 'seal(router, { lock }) must be the path or the URL of a policy file'],

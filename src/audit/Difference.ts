@@ -5,7 +5,7 @@ import { compareAccess, publicAccess, waysInWords, withoutThose, type AccessPath
 /**
  * The meaning of a difference for callers.
  *
- * | what changed                                     | it is                                          |
+ * | the change                                       | it is                                          |
  * |--------------------------------------------------|------------------------------------------------|
  * | more callers get in than before                  | opened                                         |
  * | fewer callers get in                             | closed                                         |
@@ -146,7 +146,7 @@ type Callers = ReturnType<typeof byOperation>
 
 type Order = Readonly<Record<'before' | 'after', Callers>>
 
-/** Another field of a line, and the effect of a new value and of a lost one; without these, it depends on the operation that is named. */
+/** Another field of a line, and the effect of a new value and of a lost value; without these, it depends on the operation that is named. */
 interface NoteKind {
   readonly words: string
   readonly gained?: Comparison
@@ -185,7 +185,7 @@ const notes = (was: PolicyLine, is: PolicyLine, { before, after }: Order): Reado
     ],
   )
 
-/** How the callers differ who get into the operation that is named; empty if the policy has no such operation. */
+/** How the callers of the operation that is named differ; empty if the policy has no such operation. */
 const changesBy = (line: PolicyLine, ahead: string, callers: Callers): ReadonlyArray<Comparison> =>
   (callers.get(ahead) ?? []).map((other) => compareAccess(accessPathsOf(line), accessPathsOf(other)))
 

@@ -1,5 +1,5 @@
 /**
- * The path of a layer, and its relation to another one: apart, within, around, or overlapping.
+ * The path of a layer, and its relation to another path: apart, within, around, or overlapping.
  *
  * For patterns of path-to-regexp, the relation is known. Of a RegExp only its beginning is read; trying paths shows
  * something more, and the rest is `unknown`.
@@ -30,7 +30,7 @@ interface Relation {
 }
 
 export const routedPath = (layer: LayerPath): RoutedPath => {
-  // a layer without one (its path is empty) matches nothing, and ends in a 500
+  // a layer without a RegExp (its path is empty) matches nothing, and ends in a 500
   const regexp = layer.regexp === undefined ? /(?!)/ : withoutStatefulFlags(layer.regexp)
   const pattern = layerPattern(layer)
   return {
@@ -66,7 +66,7 @@ const apart: Relation = { overlap: 'no', isSubset: false, isSuperset: false, has
 export const relate = (first: RoutedPath, second: RoutedPath): Relation => {
   if (areApart(first, second)) return apart
   const isShared = (path: string): boolean => first.matches(path) && second.matches(path)
-  // A RegExp accepts less than what is searched, so a few paths are tried
+  // A RegExp accepts less than the search, so a few paths are tried
   const isTried = !first.isPattern || !second.isPattern
   const samples = isTried ? [...first.samples, ...second.samples] : []
   const shared = findPath('of both', first, second, isTried ? () => true : isShared)

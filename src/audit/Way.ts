@@ -159,7 +159,7 @@ const demandInWords =
 const demandsNoMore = (first: AccessPath, second: AccessPath): boolean =>
   areMet(second.demands, first.demands) && (second.takesAnything || !first.takesAnything)
 
-// Each by another one, because two bearer tokens are more than one
+// Each by another credential, because two bearer tokens are more than one
 const areMet = ([next, ...others]: ReadonlyArray<Demanded>, offered: ReadonlyArray<Demanded>): boolean =>
   next === undefined ||
   offered.some(
@@ -187,7 +187,7 @@ export const withoutThose = <A extends B, B = A>(
   })
 }
 
-/** How two lists of ways differ: more callers get in, fewer, the same ones, or others. */
+/** How two lists of ways differ: more callers get in, fewer, the same, or others. */
 export type Comparison = 'opened' | 'closed' | 'same' | 'other'
 
 export const compareAccess = (before: ReadonlyArray<AccessPath>, after: ReadonlyArray<AccessPath>): Comparison => {

@@ -2,7 +2,7 @@
  * The protection of each operation of a router or of a Koa application.
  *
  * Of an application, it is about the routers that it mounts with `app.use`, in this order, below its guards (`guardApp`). It cannot see
- * what a function of `app.use` mounts inside itself (koa-mount).
+ * the applications that a function of `app.use` mounts inside itself (koa-mount).
  */
 import type { Authenticator } from '../core/Authenticator.js'
 import type { CrossOriginPolicy } from '../core/CrossOrigin.js'
@@ -21,7 +21,7 @@ import { auditOf, enforcedIn, routerReadingOf, withTable } from './router.js'
 import type { CheckedRoute, MiddlewareLayer, RouterReading } from './router.js'
 
 /**
- * Reports, for each operation of a router and of the routers mounted on it, what protects it, which level decided, and which
+ * Reports, for each operation of a router and of the routers mounted on it, its protection, which level decided, and which
  * operation answers its requests first. It also reports middleware that no guard covers. Store it as a snapshot, and every change
  * of protection shows as a difference. Of a Koa application, it reports all routers that `app.use` mounts, and its middleware. Throws a
  * TypeError if the argument is neither, and for an application without a router and without `guardApp`.

@@ -10,9 +10,9 @@ import { namedIn, withoutThose, type NamedDecider } from './Way.js'
 
 /** The rules, with SARIF's `shortDescription`. */
 export const findingRules = {
-  'undecided-operation': 'No level decides who may call an operation.',
+  'undecided-operation': 'No level decides about an operation.',
   'open-operation': 'Anonymous callers get into an operation.',
-  'answered-first': 'An open operation answers requests to a guarded one.',
+  'answered-first': 'An open operation answers requests to a guarded operation.',
   'csrf-off': 'Writes from other sites are accepted with credentials that browsers send by themselves.',
   'unguarded-middleware': 'Middleware runs where no guard covers it.',
   'unchecked-parameter': 'No condition says whose object a path parameter names.',
@@ -158,13 +158,13 @@ const trusted = (rule: Function): NamedDecider => ({
   fix: "give the functions different names: named('a name', f)",
 })
 
-/** The functions that a policy file cannot tell from others: bound ones to which no name was given. */
+/** The functions that a policy file cannot tell from others: bound functions without a name. */
 export const uncomparedIn = (lines: ReadonlyArray<PolicyLine>): ReadonlyArray<string> =>
   lines
     .filter((one) => lineText(one).includes(NOT_COMPARED))
     .map(
       ({ operation }) =>
-        `${operation}: the policy file cannot tell a bound function from another one; give it a name: owned(..., { name }), authorize(f, { name }), or named('a name', f) for an option`,
+        `${operation}: the policy file cannot tell a bound function from another; give it a name: owned(..., { name }), authorize(f, { name }), or named('a name', f) for an option`,
     )
 
 const severities = { opened: 'error', changed: 'warning', closed: 'note' } as const

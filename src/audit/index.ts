@@ -1,6 +1,6 @@
 /**
- * koa-with-auth/audit: what protects each operation of a router, and `seal`, which refuses a router with an unlisted open
- * one.
+ * koa-with-auth/audit: the protection of each operation of a router, and `seal`, which refuses a router with an unlisted
+ * open operation.
  */
 export { audit } from './application.js'
 export type { Access, Audit, AuditedMiddleware, AuditedOperation, Protection, Shadow } from './Audit.js'

@@ -1,5 +1,5 @@
 /**
- * The paths that a pattern accepts: a few texts, in which two special characters are captures. What is left of the texts
+ * The paths that a pattern accepts: a few texts, in which two special characters are captures. The rest of the texts
  * behind the beginning of a path is a state of an automaton (NFA). Two patterns are walked together, to find a path that
  * both accept, or only one.
  *
@@ -99,7 +99,7 @@ const folded = (char: string): string => {
   return upper.length !== 1 || (char > '\x7f' && upper <= '\x7f') ? char : upper
 }
 
-/** How many segments there are, if that is known, and the text of each, or `undefined` for a capture: shows what is apart without a walk. */
+/** How many segments there are, if that is known, and the text of each, or `undefined` for a capture: tells patterns apart without a walk. */
 type PathShape = ReadonlyArray<string | number | undefined>
 
 const shapeOf = (text: string): PathShape => {
@@ -124,7 +124,7 @@ interface Branch {
 
 const newBranch = (): Branch => ({ below: new Map(), ended: [], open: [] })
 
-/** Finds those of many patterns that are not apart from another one, in their order: of thousands of routes, each has few. */
+/** Finds those of many patterns that are not apart from another pattern, in their order: of thousands of routes, each has few. */
 export const nearbyAmong = <A extends { readonly accepted: PathPattern }>(
   all: ReadonlyArray<A>,
 ): ((pattern: PathPattern) => ReadonlyArray<A>) => {

@@ -9,7 +9,7 @@
  * UPSTREAM https://api.example; tokens=https://login.example, for each session; scope=orders
  * ```
  *
- * A field with several values is written several times. Each `who` is a way in; each credential of it is in brackets, with what must hold for it.
+ * A field with several values is written several times. Each `who` is a way in; each credential of it is in brackets, with its conditions.
  * Values stay escaped, as in the file, so reading a line and writing it again changes nothing.
  */
 import * as E from 'fp-ts/lib/Either.js'

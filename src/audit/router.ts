@@ -80,7 +80,7 @@ export const routerReadingOf = (caller: string, router: AnyRouter, outer: Settin
   }
 }
 
-/** Makes the audit of a reading. `before`: the operations of routers that requests reach before this one. */
+/** Makes the audit of a reading. `before`: the operations of routers that requests reach before this router. */
 export const auditOf = (
   { routes, middleware, runsFirst, host }: RouterReading,
   before: ReadonlyArray<Route> = [],

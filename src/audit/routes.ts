@@ -1,4 +1,4 @@
-/** The layers and operations of a router with their paths, and which operation comes before another one. */
+/** The layers and operations of a router with their paths, and which operation comes before another. */
 import { sealedMark } from '../core/data.js'
 import type { AnyRouter } from '../koa/layer.js'
 import { layersOf, operationsIn, type RoutedLayer, type RoutedOperation } from '../koa/operations.js'
@@ -32,10 +32,10 @@ export const routesOf = (layers: ReadonlyArray<PathLayer>): ReadonlyArray<Route>
 /** Whether `seal` put a function into a router, where the application did not write it. */
 export const isOfSeal = (f: Function): boolean => sealedMark in f
 
-// All operations that match a request run in turn. So the first one that does not call `next` decides, with its own
+// All operations that match a request run in turn. So the first that does not call `next` decides, with its own
 // guard (D-R8).
 // A narrower path before a wider one is not a shadow: `/users/me` has its own line in the audit, and takes from
-// `/users/:id` only what it answers itself.
+// `/users/:id` only the requests that it answers itself.
 type Shadowing = Pick<Shadow, 'extent' | 'example'> & { readonly route: Route }
 
 /** Whether the first of two layers that match a request runs before the second, or instead of it. */

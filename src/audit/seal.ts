@@ -1,5 +1,5 @@
 /**
- * `seal` checks the report of `audit`. Of a router, it knows nothing of middleware above (`app.use`), or of what answers if no operation
+ * `seal` checks the report of `audit`. Of a router, it knows nothing of middleware above (`app.use`), or of functions that answer if no operation
  * matches.
  */
 import { readFileSync } from 'node:fs'
@@ -51,7 +51,7 @@ const notAllowed = (
         const f = (message.startsWith('use ') ? reading.middleware[at]?.functions : route?.ahead)?.[functionAt ?? -1]
         return f === undefined || isUnlisted(f) ? [`${message}: ${fix}`] : []
       }
-      // an option asks for this one; the others are about sessions of browsers, policy files and documents
+      // an option asks for this rule; the others are about sessions of browsers, policy files and documents
       case 'unchecked-parameter':
       case 'csrf-off':
       case 'same-words':
@@ -84,7 +84,7 @@ const sealable = ({ routes }: Listed, audit: Audit): ReadonlyArray<AuditFinding>
   })
 
 // dd-trace wraps functions when they are added, and keeps their names. So if a listed function is nowhere in the
-// router, a function with its name counts as the listed one.
+// router, a function with its name counts as the listed function.
 const unlistedAmong = ({ routes, middleware }: Listed, allowed: Allowed): ((f: Function) => boolean) => {
   const present = new Set([...routes, ...middleware].flatMap(({ functions }) => functions.map(originalOf)))
   const wrapped = allowed.middleware.filter((f) => f.name !== '' && !present.has(f))
@@ -184,7 +184,7 @@ const close = (router: AnyRouter, csrf: ReadonlyMap<unknown, CrossOriginPolicy>,
   Object.defineProperties(closed, {
     // not writable, because the router reads it for each request
     stack: { value: Object.freeze(onMutation([...closed.stack], refuseLayer)), enumerable: true, writable: false },
-    // none of these is enumerable: a router that this one is mounted on has its own
+    // none of these is enumerable: a router that this router is mounted on has its own
     [sealedMark]: { value: true },
     param: { value: refuseChange('router.param(...)'), configurable: true },
     prefix: { value: refuseChange('router.prefix(...)'), configurable: true },
@@ -332,13 +332,13 @@ export const seal = <R extends AnyRouter | AnyApplication>(router: R, options: S
   const { lock, objects = false, ...lists } = checkOptions(caller.replace(')', ', options)'), options, sealChecks)
   const withLock = caller.replace(')', ', { lock })')
   if (lock !== undefined && Object.keys(lists).length > 0) {
-    throw new TypeError(`${withLock}: the policy file lists what is public; leave out public and middleware`)
+    throw new TypeError(`${withLock}: the policy file lists the public operations; leave out public and middleware`)
   }
   const { reading, audit, routers, deciders } = auditedBy('seal', router)
   const lines = lock === undefined ? [] : linesIn(withLock, lock)
   const own = linesOf(audit)
-  // A router does not know the settings above it, nor the routers before it: what can only come from those is no difference, if the
-  // file is the weaker one
+  // A router does not know the settings above it, nor the routers before it: a finding that can only come from those is no difference, if the
+  // file is weaker
   const differing = isWhole
     ? differencesOf(lines, own)
     : differencesOf(linesOfRouter(lines, own), own).filter((one) => one.is !== undefined && !isOfTheApplication(one))

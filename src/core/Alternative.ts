@@ -4,7 +4,7 @@ import { distinctScopes, leaves, type Description, type Leaf, type Optional, typ
 export interface CredentialDemand {
   readonly leaf: Leaf
   readonly scopes: ReadonlyArray<string>
-  /** What else decides about it, in words: the notes of the leaf and of the nodes around it, the innermost first. */
+  /** Further conditions, in words: the notes of the leaf and of the nodes around it, the innermost first. */
   readonly wrappers: ReadonlyArray<string>
   /** The names of the functions that must allow the principal, too (`authorize`), the innermost first. */
   readonly authorizations: ReadonlyArray<string>
@@ -12,7 +12,7 @@ export interface CredentialDemand {
   readonly objects: ReadonlyArray<string>
 }
 
-/** One way in: credentials that are sent together, and what else must hold. */
+/** An alternative: credentials that are sent together, and their further conditions. */
 interface Alternative {
   /** Empty if anonymous callers pass. */
   readonly demands: ReadonlyArray<CredentialDemand>

@@ -43,7 +43,7 @@ interface Failure<Tag extends string> extends FailureReason {
   readonly _tag: Tag
   /** The credentials that the client should send instead; the authenticator that failed fills them in. */
   readonly challenge?: Challenge
-  /** Every failure of a list or a group, in the order tried. Left out if this failure is the only one. */
+  /** Every failure of a list or a group, in the order tried. Left out for a single failure. */
   readonly branches?: ReadonlyArray<AuthError>
   /** Set on a branch that was not asked, because another branch had decided. It is listed for its challenge. */
   readonly skipped?: true
@@ -62,7 +62,7 @@ interface Failure<Tag extends string> extends FailureReason {
  * | `encoding`     | a password that is not UTF-8 (RFC 7617 §2.1)                                         |
  * | `length`       | it is longer than `maxLength`                                                        |
  * | `twice`        | it was sent more than once                                                           |
- * | `body`         | no parser reads a body of this content type; or it is not the one that was signed    |
+ * | `body`         | no parser reads a body of this content type; or it is not the body that was signed   |
  * | `origin`       | another site made the browser send it (Sec-Fetch-Site, or Origin beside Host)        |
  * | `issuer`       | `iss` names no issuer of the options                                                 |
  * | `audience`     | `aud` names no audience of the options                                               |
@@ -277,7 +277,7 @@ export const unavailable = (retryAfter?: number): AuthError =>
 export const raised = (error: unknown): AuthError => Object.freeze({ _tag: 'raised', error })
 
 interface FailureKind {
-  /** Of several failures, the one with the highest counts. */
+  /** Of several failures, the failure with the highest counts. */
   readonly strength: number
   /** The failure in words, for developers. */
   readonly words: string
@@ -288,7 +288,7 @@ interface FailureKind {
 // The strength of a failure that ends a list
 const STOPS = 6
 
-/** @internal Every failure, in one table. A new one is a line here; the compiler finds the rest. */
+/** @internal Every failure, in one table. A new failure is a line here; the compiler finds the rest. */
 export const failures: { readonly [Tag in AuthError['_tag']]: FailureKind } = {
   absent: { strength: 0, words: 'no credential of this kind was sent' },
   malformed: { strength: 1, words: 'the credential cannot be read' },

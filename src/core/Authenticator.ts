@@ -44,7 +44,7 @@ import { checkMember, checkOptions, declareFactories, type Check, type Checks } 
 export interface AuthenticatorOptions<X, C, R> {
   /** How OpenAPI lists it. */
   readonly scheme?: Descriptions.SecurityScheme | undefined
-  /** Returns the scheme, if it depends on the application. Called without a request if the document is made without one. */
+  /** Returns the scheme, if it depends on the application. Called without a request if the document is made without a request. */
   readonly schemeFor?: ((request?: Request) => Descriptions.SecurityScheme) | undefined
   /** The name of the scheme in OpenAPI: letters, digits, `.`, `-` and `_`. Without it a name is derived. */
   readonly schemeName?: string | undefined

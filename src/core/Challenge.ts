@@ -43,7 +43,7 @@ export const make = (scheme: string, parameters: Readonly<Record<string, string>
 }
 
 /**
- * @internal A frozen challenge: the same one, or a copy if it is not frozen, such as one that a custom kind returned.
+ * @internal A frozen challenge: the same challenge, or a copy if it is not frozen, such as the challenge of a custom kind.
  */
 export const frozen = (challenge: Challenge): Challenge =>
   Object.isFrozen(challenge) && Object.isFrozen(challenge.parameters) ? challenge : frozenCopy(challenge)

@@ -1,5 +1,5 @@
 /**
- * The credentials that clients send, as io-ts codecs: `decode` is total and strict, `encode` writes what a client would.
+ * The credentials that clients send, as io-ts codecs: `decode` is total and strict, `encode` writes them as a client does.
  *
  * Law, for every codec here and every credential `c` that it admits: `codec.decode(codec.encode(c))` is `right(c)`.
  * They look nothing up, and their failures never contain the value.
@@ -57,7 +57,7 @@ const b64token = /^[A-Za-z0-9\-._~+/]+=*$/
 
 export const isToken: t.Is<string> = stringMatching(b64token)
 
-/** @internal `<scheme> <token>`: the token. `isTestedLater`: a reader that remembers tokens tests the syntax of new ones alone. */
+/** @internal `<scheme> <token>`: the token. `isTestedLater`: a reader that remembers tokens tests the syntax of new tokens alone. */
 export const tokenOf = (scheme: string, is = isToken, isTestedLater = false): t.Type<string, string, unknown> => {
   const usual = `${scheme} `
   return codec(
@@ -109,7 +109,7 @@ export const BasicCredentials: t.Type<BasicCredentials, string, unknown> = codec
   (field) => {
     const encoded = basicField.exec(field)?.[1]
     if (encoded === undefined || encoded.length % 4 !== 0) return undefined
-    // It takes a third of the time of a Buffer, and leaves no password in one. It throws for no string that matches
+    // It takes a third of the time of a Buffer, and leaves no password in memory. It throws for no string that matches
     const latin1 = atob(encoded)
     // almost every pair is printable ASCII, which needs no second look
     const pair = printableAscii.test(latin1) ? latin1 : utf8Text(Buffer.from(latin1, 'latin1'))

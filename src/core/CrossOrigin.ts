@@ -68,7 +68,7 @@ export const isFromElsewhere = (request: Request, trustedOrigins: ReadonlySet<st
   const site = fieldIn(request, 'sec-fetch-site')
   const origin = fieldIn(request, 'origin')
   if (site === 'same-origin' || site === 'none') return false
-  // Without both fields, the client is no browser, or an old one that sends no Origin to its own origin
+  // Without both fields, the client is no browser, or an old browser that sends no Origin to its own origin
   if (site === '' && (origin === '' || isSameOrigin(origin, request))) return false
   const isForeign = !trustedOrigins.has(origin)
   if (isForeign && foreignOrigins.hasSubscribers) {
@@ -117,7 +117,7 @@ export const originRules = {
 const MAX_RULED_ORIGINS = 1000
 
 /**
- * Origins that a function trusts. It is asked at most once for each (so many are remembered), and only for what a browser writes. For
+ * Origins that a function trusts. It is called once for each origin while its result is cached, and only for origins as a browser writes them. For
  * readers of a list it has one member, the name of the function with a digest of its text, which is no origin.
  */
 class RuledOrigins extends Set<string> {
@@ -147,7 +147,7 @@ class RuledOrigins extends Set<string> {
 
 /**
  * Checks a list of trusted origins. Throws a TypeError for an origin that no browser would send: one with a path, a query, a user,
- * upper case or a default port, one without a scheme, or `null`. `labelOf` says what policy files call a function.
+ * upper case or a default port, an origin without a scheme, or `null`. `labelOf` makes the name of a function in policy files.
  */
 export const trustedOrigins = (
   origins: ReadonlyArray<string> | OriginRule,

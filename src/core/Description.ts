@@ -67,7 +67,7 @@ export type Description = Leaf | AnyOf | AllOf | Optional | Scoped
  * identity is identity. A copy of a node is made with `wrappedBy`, which keeps them.
  */
 export interface LeafNotes {
-  /** What else decides about it, in words, the innermost first: `throttled 5/900 s`, `recoverUnavailable fromCache`. */
+  /** Its further conditions, in words, the innermost first: `throttled 5/900 s`, `recoverUnavailable fromCache`. */
   readonly wrappers?: ReadonlyArray<string>
   /** The name of the function that decides: the option `name`, the function's own name, or a digest of its text. */
   readonly decidedBy?: string | undefined
@@ -77,7 +77,7 @@ export interface LeafNotes {
   readonly isQuota?: boolean | undefined
   /** Its settings, for `audit --asvs`. */
   readonly fact?: Fact | undefined
-  /** What no word is about: two with the same words are the same if this is. A leaf without it is like no other. */
+  /** The part that no word describes: two leaves with the same words are the same if this is equal. A leaf without it equals no other. */
   readonly by?: unknown
 }
 
@@ -321,7 +321,7 @@ export const withChallenges = (description: Description, error: AuthError): Auth
   }
 }
 
-/** The branches of a member that was not asked, because another one had decided. It still offers its challenge. */
+/** The branches of a member that was not asked, because another member had decided. It still offers its challenge. */
 export const skipped = (description: Description): ReadonlyArray<AuthError> =>
   branchesOf(withChallenges(description, absent)).map((branch) => ({ ...branch, skipped: true }))
 

@@ -1,5 +1,5 @@
 /**
- * What a decision rests on. A Right of an authenticator has it beside the principal, hidden, so the Right equals any other.
+ * The grounds of a decision. A Right of an authenticator has it beside the principal, hidden, so the Right equals any other.
  *
  * Combinators merge it. It is a monoid (spec/core/Evidence.law.spec.ts): `merge` is associative, and `nothingSent` is its identity.
  * An alternative that fails takes its evidence with it, because nothing of it is kept anywhere else.
@@ -13,7 +13,7 @@ export type Objects = Readonly<Record<string, unknown>>
 /** Is called once all conditions of a guard have let the request in. It never rejects. */
 export type Charge = () => Promise<Charged>
 
-/** What became of a charge: the `AuthError` that refuses the request after all, or how it is taken back if another one refuses. */
+/** The result of a charge: the `AuthError` that refuses the request after all, or a function that takes it back if another charge refuses. */
 export interface Charged {
   readonly refusal?: unknown
   readonly takeBack?: () => void
@@ -22,7 +22,7 @@ export interface Charged {
 export interface Evidence {
   /** The accepted credentials, in order: tokens, sessions, keys, and whatever else can end. */
   readonly accepted: ReadonlyArray<EndSource>
-  /** What `owned` has found; `undefined` if nothing was looked up. */
+  /** The objects that `owned` has found; `undefined` if nothing was looked up. */
   readonly objects: Objects | undefined
   readonly charges: ReadonlyArray<Charge>
   readonly isAnonymous: boolean
@@ -116,7 +116,7 @@ export const accept = <P>(principal: P, own: Evidence): E.Right<P> => {
 export const withEvidence = <P>(right: E.Right<P>, more: Evidence): E.Right<P> =>
   accept(right.right, merge(evidenceOf(right), more))
 
-/** Another principal, which rests on the same evidence, and on what its own hook says. */
+/** Another principal, which rests on the same evidence, and on the result of its own hook. */
 export const restingOn = <P>(right: E.Right<P>, before: object): E.Right<P> => {
   const [own, said] = [evidenceOf(before), givenWith(right)]
   return own === plainEvidence || said === own

@@ -2,8 +2,8 @@
  * The records of one request, and of one decision about it.
  *
  * The record of a request, the `Exchange`, is on its Koa context and its response, for as long as they live. The record of a decision,
- * the `Attempt`, is made by the guard, handed down by the tree of the authenticator, and gone with the decision. What a part of the tree
- * has found out is in its result (`Evidence`), never here. Without an attempt, `evaluate` makes one.
+ * the `Attempt`, is made by the guard, handed down by the tree of the authenticator, and gone with the decision. A finding of a part of the tree
+ * is in its result (`Evidence`), never here. Without an attempt, `evaluate` makes a new attempt.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Challenge } from './Challenge.js'
@@ -65,7 +65,7 @@ export interface Finds<O> {
   readonly finds?: O
 }
 
-/** What is guarded and finds the objects `O`; if there are none, it is shown as it is. */
+/** A guarded type that finds the objects `O`; without objects, the type itself. */
 export type Finding<M, O> = unknown extends O ? M : M & Finds<O>
 
 /** The objects that an authenticator finds; `unknown` if it finds none. */
@@ -91,13 +91,13 @@ interface DecodedAhead {
 }
 
 /**
- * What is known of one request, in one place that a debugger shows: `ctx[Symbol.for('koa-with-auth/exchange')]`. A
+ * All facts about a request, in one place that a debugger shows: `ctx[Symbol.for('koa-with-auth/exchange')]`. A
  * field whose type is above this folder belongs to the module that its comment names.
  */
 export class Exchange {
   /** The settings in force where the request is now. */
   settings: Settings = defaults
-  /** The captures of the layer whose guard ran last: the router makes new ones for each layer, see `koa/guard.ts`. */
+  /** The captures of the layer whose guard ran last: the router makes new captures for each layer, see `koa/guard.ts`. */
   captures: unknown = undefined
   /** How many guarded operations are running, each inside of the one before, see `koa/guard.ts`. */
   declare operations: number
@@ -160,7 +160,7 @@ export const knownExchange = (carrying: object): Exchange | undefined => {
   return exchange
 }
 
-/** The record of a response: that of its first context, because middleware can make another one for the same response. */
+/** The record of a response: that of its first context, because middleware can make another context for the same response. */
 export const exchangeOfResponse = (ctx: Context, exchange = exchangeOf(ctx)): Exchange => {
   const response: Context['res'] & Carrying = ctx.res
   return (response[exchangeMark] ??= exchange)
@@ -197,8 +197,8 @@ export const tell = <R extends Result<unknown>>(
 }
 
 /**
- * @internal The evidence of what a hook answered: its own, and what it was told. A function may have called several authenticators, so of
- * those only the ones count that let in the `same` principal. A bare RTE may have changed the principal, so the `last` one counts.
+ * @internal The evidence of the result of a hook: its own, and that of the authenticators that it called. A function may have called several, so
+ * only those count that let in the `same` principal. A bare RTE may have changed the principal, so the `last` counts.
  */
 export const evidenceFor = (
   { whole: { told } }: Attempt,

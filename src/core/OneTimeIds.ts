@@ -17,7 +17,7 @@ export interface OneTimeIds {
   readonly release: (id: string, lifetime?: number) => Promise<void>
 }
 
-/** Of what uses ids and never releases one. */
+/** For code that uses ids and never releases them. */
 export type UsedOnce = Pick<OneTimeIds, 'use'>
 
 interface Use {

@@ -72,7 +72,7 @@ export const isSameWay = (one: Proof, other: Proof): boolean =>
 
 /**
  * When the user did something for a proof. A provider that still knows its user answers without asking, so its proof is as old as
- * it says (`authTime`), and of unknown age if it says nothing. What an object inherits says nothing.
+ * it says (`authTime`), and of unknown age if it says nothing. Inherited properties do not count.
  */
 const doneAt = (proof: Proof): number => {
   const authTime = ownField(proof, 'authTime')
@@ -80,7 +80,7 @@ const doneAt = (proof: Proof): number => {
   return ownField(proof, 'issuer') === undefined ? proof.at : -Infinity
 }
 
-/** Adds a proof; a newer one replaces that of the same method, issuer and subject. What the user did for the older one stays known. */
+/** Adds a proof; a newer one replaces that of the same method, issuer and subject. The acts of the user for the older proof stay known. */
 export const addedTo = (proofs: ReadonlyArray<Proof>, proof: Proof): ReadonlyArray<Proof> => {
   const older = proofs.find((one) => isSameWay(one, proof))
   if (older === undefined) return [...proofs, proof]
@@ -90,7 +90,7 @@ export const addedTo = (proofs: ReadonlyArray<Proof>, proof: Proof): ReadonlyArr
   return [...proofs.filter((one) => one !== older), kept]
 }
 
-/** Whether some proof is what is demanded. A proof whose time lies ahead of the clock is not fresh. */
+/** Whether some proof meets a demand. A proof whose time lies ahead of the clock is not fresh. */
 export const isProven = (proofs: ReadonlyArray<Proof>, { methods, maxAge }: ProofDemand, now: number): boolean =>
   proofs.some((proof) => {
     const { method, at } = proof

@@ -1,5 +1,5 @@
 /**
- * The request as this package reads it. Only `koa` and what mounts on Koa import types of Koa, so another host can bring its own.
+ * The request as this package reads it. Only `koa` and the folders that mount on Koa import types of Koa, so another host can bring its own types.
  *
  * Hooks of an application see all of its host's request: the host registers the type of its requests (`koa/withAuth.ts`).
  */
@@ -45,7 +45,7 @@ declare global {
   interface KoaWithAuthHost {}
 }
 
-/** A request of the host; without one, what this package reads of it. */
+/** A request of the host; without a host, the part that this package reads. */
 export type Request = KoaWithAuthHost extends { readonly request: infer R extends HostRequest } ? R : HostRequest
 
 /** The context of a request. */

@@ -1,7 +1,7 @@
 /**
  * Where credentials are in a request: a header field, a query parameter, a cookie.
  *
- * Each reader returns what the client sent: nothing, one string, or, if the field was sent more than once, an array of
+ * Each reader returns the value that the client sent: nothing, one string, or, if the field was sent more than once, an array of
  * all values. No codec of a credential accepts an array.
  *
  * A header is read from `headers`. So changes by middleware above count, and a header is found even if an adapter gives
@@ -65,7 +65,7 @@ export const fromHeader = (name: string): Reader => {
   })
 }
 
-/** What the client sent in a field, by its name in lower case; an empty string if it sent none. */
+/** The value of a field, by its name in lower case; an empty string if the client sent none. */
 export const fieldIn = ({ req: { headers } }: Request, name: string): string =>
   // most requests have not most fields, which a look at the prototype would cost
   headers[name] !== undefined && Object.hasOwn(headers, name) ? String(headers[name] ?? '') : ''
@@ -131,7 +131,7 @@ const isOfScheme = (value: string, wanted: string): boolean =>
 export const fromQuery = (name: string): Reader =>
   located('query', name, (request) => {
     const query = request.querystring
-    // With its `?`, because URLSearchParams drops the first one. In `/??key=k`, the second `?` belongs to the name
+    // With its `?`, because URLSearchParams drops the first `?`. In `/??key=k`, the second `?` belongs to the name
     return query === '' ? O.none : sent(new URLSearchParams(`?${query}`).getAll(name))
   })
 

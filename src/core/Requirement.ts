@@ -6,7 +6,7 @@
  *
  * | outer     | inner     | `concat(outer, inner)`                              |
  * |-----------|-----------|-----------------------------------------------------|
- * | anything  | inherit   | the outer one                                       |
+ * | anything  | inherit   | the outer requirement                               |
  * | anything  | public    | public                                              |
  * | anything  | require b | require b                                           |
  * | require a | also b    | require both: `{ inherited: a, own: b }`            |

@@ -11,7 +11,7 @@
  * | an AuthError                                       | that failure, as if it were a `Left`                 |
  * | `Some`, `Right`                                    | unwrapped, then judged                               |
  * | an object with one of these tags that has other keys than fp-ts or this layer gives it | `raised`: data can hold a `_tag` |
- * | a function (Task, TaskEither, what a bare RTE returns) | called; it must give an Either, else `raised`    |
+ * | a function (Task, TaskEither, the result of a bare RTE) | called; it must give an Either, else `raised`    |
  * | an iterator (of a generator, which is never run)   | `raised`                                             |
  * | any other value                                    | the principal (spec 5.1.1)                           |
  */
@@ -29,7 +29,7 @@ export type Result<P> = E.Either<AuthError, P>
 export type Evaluation<P> = Result<P> | Promise<Result<P>>
 
 /**
- * @internal Calls `f` with a result or what else is known, in this tick unless it is a promise. If it is one, `f` must not throw. Lists
+ * @internal Calls `f` with a result or another value, in this tick unless it is a promise. If it is one, `f` must not throw. Lists
  * and kinds have this code inline, because a closure would cost 2 to 4 % of a sync decision.
  */
 export const andThen = <A, B>(known: A | Promise<A>, f: (known: A) => B | Promise<B>): B | Promise<B> =>
@@ -80,7 +80,7 @@ const hasKeys = (answer: object): boolean => {
   return Reflect.ownKeys(answer).length > 0
 }
 
-/** @internal Whether a value has a `then`. `false` for a getter that throws; what reads it again must catch that. */
+/** @internal Whether a value has a `then`. `false` for a getter that throws; code that reads it again must catch that. */
 export const isThenable = (value: unknown): value is PromiseLike<unknown> => {
   try {
     return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
@@ -163,7 +163,7 @@ export const fromAnswer = (answer: unknown): Evaluation<unknown> => {
 }
 
 /**
- * @internal The same for what a look-up returned. A truthy value is the object, also `{}` and `[]`. Options, Eithers and tasks are
+ * @internal The same for the result of a look-up. A truthy value is the object, also `{}` and `[]`. Options, Eithers and tasks are
  * unwrapped. A prototype or a method that every object inherits was not found: `table['__proto__']`.
  */
 export const fromLookup = (answer: unknown): Evaluation<unknown> => {
@@ -350,7 +350,7 @@ export type PrincipalFromAnswer<R> = 0 extends 1 & R
 /** After `optional`, `f` is called with `undefined` too. This is the part of its result that stays anonymous. */
 export type AnonymousOf<A, R> = undefined extends A ? Extract<Awaited<R>, undefined> : never
 
-/** @internal A decoded value. What a Left contains is for no reader. */
+/** @internal A decoded value. The content of a Left is for no reader. */
 export type Decoded<A = unknown> = E.Either<unknown, A>
 
 /** @internal Decodes. Throws if a schema throws. The result is async if the schema is, and then may reject. */

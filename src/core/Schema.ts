@@ -35,7 +35,7 @@ export const isStandard = (u: unknown): u is StandardSchema => isObject(u) && '~
 export const isCodec = (u: unknown): u is t.Decoder<unknown, unknown> =>
   typeof u === 'object' && u !== null && 'validate' in u && 'decode' in u && types.isModuleNamespaceObject(u) === false
 
-/** @internal What a policy file calls a schema: a codec by its name, a Standard Schema by its library. */
+/** @internal The name of a schema in a policy file: the name of a codec, the library of a Standard Schema. */
 export const schemaLabel = (schema: Schema<never>): string => {
   if (isStandard(schema)) return `of ${String(schema['~standard'].vendor)}, not compared`
   return 'name' in schema && typeof schema.name === 'string' ? schema.name : 'of io-ts, not compared'
@@ -52,7 +52,7 @@ export const standardOf = (where: string, schema: StandardSchema): StandardSchem
   return standard as StandardSchema['~standard']
 }
 
-/** @internal A schema or a codec; `example` is what a message suggests. */
+/** @internal A schema or a codec; `example` is the suggestion of a message. */
 export const schemaLike =
   (example: string): Check =>
   (where, value) => {
@@ -68,7 +68,7 @@ export const schemaLike =
 const noContext: t.Context = []
 const refusedBySchema: E.Either<unknown, never> = E.left('refused by its schema')
 
-/** @internal How a schema or a codec decodes. What it is may not be changed afterwards. */
+/** @internal How a schema or a codec decodes. The value may not be changed afterwards. */
 export const decoderOf = <A>(where: string, schema: Schema<A>): Decode<A> => {
   if (!isStandard(schema)) return (value) => schema.validate(value, noContext)
   const standard = standardOf(where, schema)
@@ -83,7 +83,7 @@ export const decoderOf = <A>(where: string, schema: Schema<A>): Decode<A> => {
     try {
       const result: unknown = Reflect.apply(validate, standard, [value])
       if (!isThenable(result)) return verdict(result)
-      // a result that is like a promise of another one must not hide its issues
+      // a result that is like a promise of another result must not hide its issues
       if (!types.isPromise(result) && isRefusal(result)) return refusedBySchema
       return toPromise(result).then(verdict).catch(failed)
     } catch (error) {

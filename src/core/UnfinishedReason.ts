@@ -1,6 +1,6 @@
-/** Why a sign-in was not finished, and what that means for its answer. */
+/** Why a sign-in was not finished, and the answer for each reason. */
 
-/** What each reason of an unfinished sign-in is: its failure, and the status that answers it. */
+/** For each reason of an unfinished sign-in: its failure, and the status that answers it. */
 export const unfinishedReasons = {
   unknown: { failure: 'invalid', status: 400 },
   late: { failure: 'expired', status: 400 },

@@ -2,7 +2,7 @@
  * `allOf`: all members must pass, their credentials before their objects.
  *
  * If members look objects up (`owned`), it decides in two steps, so that a caller without one of the credentials gets no look-up. The
- * parts of the tree without objects are asked in the first step, once, and what they said is kept for the second.
+ * parts of the tree without objects are asked in the first step, once, and their results are kept for the second.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from './AuthError.js'
@@ -78,7 +78,7 @@ const allPassing = (
       const evaluation = decide(attempt.knowing(objectsOf(attempt.objects, before.objects)))
       return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)
     }
-    // what it makes of anonymous callers is a principal: a list of them
+    // its result for anonymous callers is a principal: a list of them
     return (attempt) => from(0, [], plainEvidence, attempt)
   }
   if (!members.slice(0, -1).some(looksUp)) return { description, decide: passing(members) }
@@ -107,18 +107,18 @@ const partial = AuthErrors.because(AuthErrors.invalid, 'partial')
 
 declareFactory('allOf', allOf)
 
-/** What an authenticator does before any object is looked up, and all of it after that. */
+/** The part of an authenticator before any object is looked up, and all of it after that. */
 interface CredentialsFirst {
   /** A Left is the failure. A Right says that the second step may begin. */
   readonly first: Authenticator<unknown>
   readonly rest: Authenticator<unknown>
 }
 
-/** Whether an authenticator looks objects up. What a function looks up is unknown. */
+/** Whether an authenticator looks objects up. For a function, this is unknown. */
 const looksUp = (self: Authenticator<unknown>): boolean =>
   nodeOf(self)?._tag === 'Combined' && objectsIn(self.description).length > 0
 
-/** What parts of the tree said in the first step of a decision. */
+/** The results of parts of the tree in the first step of a decision. */
 const askedAhead = new WeakMap<Attempt, Map<object, Result<unknown>>>()
 
 const inSteps = (self: Authenticator<unknown>): CredentialsFirst => {
@@ -149,7 +149,7 @@ const inSteps = (self: Authenticator<unknown>): CredentialsFirst => {
   const [only, ...others] = members
   if (only === undefined) return { first: make(description, whole), rest }
   if (others.length > 0) return { first: make(description, keeping(decideOf(assembled('first')), E.isLeft)), rest }
-  // what is around one member, such as a condition, may read objects. It decides now only if the member fails
+  // a wrapper of one member, such as a condition, may read objects. It decides now only if the member fails
   const credentials = decideOf(only.first)
   const first: Decide = (attempt) =>
     andThen(credentials(attempt), (result) => (E.isLeft(result) ? whole(attempt) : result))

@@ -1,7 +1,7 @@
-/** What an option may be: the checks of the tables of options. */
+/** The values that an option may have: the checks of the tables of options. */
 import { checkHook, isPlain, isQuotable, typeName, type Check } from './options.js'
 
-/** A check of all values but one, which is allowed. */
+/** A check of all values but an allowed one. */
 export const except =
   (allowed: unknown, check: Check): Check =>
   (where, value) => {
@@ -21,7 +21,7 @@ export const ifWritten =
       )
   }
 
-/** An option for which a condition is true. `rule` says what it must be, after the name of the option. */
+/** An option for which a condition is true. `rule` is the rule in words, after the name of the option. */
 export const that =
   (isGood: (value: unknown) => boolean, rule: string): Check =>
   (where, value) => {
@@ -63,7 +63,7 @@ export const record = that(isPlain, 'must be an object')
 export const hasMethod = (value: unknown, name: string): boolean =>
   typeof value === 'object' && value !== null && typeof Reflect.get(value, name) === 'function'
 
-/** An object with methods; `fix` says where to find one. */
+/** An object with methods; `fix` says where to find such an object. */
 export const withMethods =
   (names: ReadonlyArray<string>, fix: string): Check =>
   (where, value) => {
@@ -86,7 +86,7 @@ export const nameLike = (allowed: RegExp): Check =>
 
 export const realm = that(isQuotable, 'must be printable ASCII on one line')
 
-// What a timer can wait for, in milliseconds
+// The longest wait of a timer, in milliseconds
 const MAX_NUMBER = 2 ** 31 - 1
 
 /** A positive number that a timer could wait for. */

@@ -1,4 +1,4 @@
-/** What other files need to handle data safely: frozen, own, aged, and marked. */
+/** Helpers that handle data safely: frozen, own, aged, and marked. */
 
 /**
  * Freezes plain data, deeply: constants that all requests share. So a mistake in a mapper or a hook is a TypeError at the first
@@ -38,9 +38,9 @@ const isData = (value: unknown): value is object => {
 }
 
 /**
- * The own properties of an object, in one without a prototype: what it does not have is `undefined`. Code elsewhere in
+ * The own properties of an object, in an object without a prototype: a missing property is `undefined`. Code elsewhere in
  * the process that merges `{"__proto__":{"isSuperuser":true}}` puts a field on every object. So inherited values must
- * not decide who a caller is, or what they may do.
+ * not decide the identity or the rights of a caller.
  */
 export const ownFields = (record: object): Readonly<Record<string, unknown>> => ({ __proto__: null, ...record })
 
@@ -52,7 +52,7 @@ export const jsonFields = (text: string): Readonly<Record<string, unknown>> | un
   return Object.setPrototypeOf(read, null) as Readonly<Record<string, unknown>>
 }
 
-/** What a function returns; `undefined` if it throws. */
+/** The result of a function; `undefined` if it throws. */
 export const unlessThrown = <A>(read: () => A): A | undefined => {
   try {
     return read()
@@ -109,7 +109,7 @@ export const codeOf = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
 
 /**
- * An error for a process warning. In production without its message, which can contain what the error is about: an address, a
+ * An error for a process warning. In production without its message, which can contain values: an address, a
  * statement of SQL. Elsewhere without it if it has one of these secrets, in whatever letter case, encoding or line breaks. Characters that could forge a
  * log line are escaped. Never throws, also for an error whose getters throw.
  */
@@ -171,7 +171,7 @@ export const isYounger = (since: Moment | undefined, ms: number): boolean => sin
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"'\u2028\u2029]/g, (character) => `&#${character.charCodeAt(0)};`)
 
-/** Whether a path has what URL resolves and a router does not: one path would stand for another. */
+/** Whether a path has dot segments or the like, which URL resolves and a router does not: one path would stand for another. */
 export const hasDots = (path: string): boolean => /\\|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i.test(path)
 
 /*
@@ -191,7 +191,7 @@ export const operationMark = Symbol.for('koa-with-auth/operation')
 /** On middleware: the function that an upgrade runs instead, see `upgrades/guardUpgrade.ts`. */
 export const upgradeMark = Symbol.for('koa-with-auth/upgrade')
 
-/** What a part of this package has settled, for `audit --asvs`: which part it is, and its settings, as plain data. */
+/** The settings of a part of this package, for `audit --asvs`: which part it is, and its settings, as plain data. */
 export interface Fact {
   readonly part: string
   readonly [setting: string]: string | number | boolean | undefined
@@ -202,7 +202,7 @@ const factMark: unique symbol = Symbol.for('koa-with-auth/fact')
 export const stating = <A extends object>(made: A, fact: Fact | undefined): A =>
   fact === undefined ? made : Object.defineProperty(made, factMark, { value: fact })
 
-/** What a function or a kind says that it has settled. */
+/** The settings that a function or a kind has noted. */
 // Safe: only `stating` writes it
 export const factOf = (made: object): Fact | undefined => Reflect.get(made, factMark) as Fact | undefined
 
@@ -213,7 +213,7 @@ export const sealedMark = Symbol.for('koa-with-auth/sealed')
  * Keeps the marks of functions under OpenTelemetry's Koa instrumentation, which Sentry uses too.
  *
  * At `app.use(router.routes())` it replaces each function of each layer by one without its properties. Then the guard
- * could not be found any more. It does not replace what it has replaced already: such a function has `true` under a symbol
+ * could not be found any more. It does not replace a function twice: a replaced function has `true` under a symbol
  * named `koa-layer-patched`, which is private to each copy of it. So ours inherit `true` for every symbol of this name.
  * The cost: no span for guards. All other properties are those of a function. `spec/package/tracers.http.slow.spec.ts` pins this.
  *

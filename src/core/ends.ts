@@ -1,7 +1,7 @@
 /**
- * The end of a credential, for what is still running: `AuthEndedError`, and the ends that a process waits for.
+ * The end of a credential, for work that is still running: `AuthEndedError`, and the ends that a process waits for.
  *
- * The evidence of a decision has what let a request in (`Evidence.accepted`). Nothing is made of it until somebody asks
+ * The evidence of a decision has the credential that let a request in (`Evidence.accepted`). Nothing is made of it until somebody asks
  * (`koa/authSignal.ts`). Then an `End` waits in `ends/ends.ts`, by time and under a name.
  */
 import type { Request } from './Request.js'
@@ -28,11 +28,11 @@ export class AuthEndedError extends Error {
   }
 }
 
-/** @internal What let a request in, and can end. */
+/** @internal A credential that let a request in, and that can end. */
 export interface EndSource {
   /** Its end, for one signal; `undefined` if it has none. */
   readonly endFor: (request: Request) => End | undefined
-  /** What it says about who acts for its subject (RFC 8693 §4.1). */
+  /** The actor that acts for its subject, if it names one (RFC 8693 §4.1). */
   readonly act?: unknown
   /** The scopes that it says were granted, whatever a hook made its principal. */
   readonly scopes?: ReadonlyArray<string>
@@ -53,7 +53,7 @@ export class PrincipalSource implements EndSource {
   }
 }
 
-/** @internal What is ended: an AbortController, or the like. */
+/** @internal The target of an end: an AbortController, or the like. */
 export interface Ending {
   abort(reason: AuthEndedError): void
 }

@@ -18,7 +18,7 @@ interface Changed {
 interface Made extends Changed {
   /** Whose it is, as the store keeps it. */
   readonly owner: string
-  /** What it may do. */
+  /** Its scopes. */
   readonly scopes: ReadonlyArray<string>
   /** When it expires, in milliseconds since 1970; left out if it never does. */
   readonly expiresAt?: number
@@ -276,7 +276,7 @@ export interface UpstreamEvent {
 
 /** A limiter refused a guess, a mail or a request, or could not count it; frozen. It names neither an account nor an address. */
 export interface GuessLimitEvent {
-  /** `reached`: it was one too many. `failed`: the limiter could not be asked. */
+  /** `reached`: the count was above the limit. `failed`: the limiter could not be asked. */
   readonly event: 'reached' | 'failed'
   /** The function that counts; `finish` counts wrong answers of a browser. */
   readonly counter:

@@ -1,8 +1,8 @@
 /**
- * What the description of an authenticator calls a function that decides, so that a policy file shows when another one decides: its
+ * The name of a deciding function in the description of an authenticator, so that a policy file shows when another function decides: its
  * name, and a digest of its text. Blanks, comments and quotes are not in the digest, so another layout is the same function.
  *
- * The text of a bound function is that of every other one. Its label says that it is `bound, not compared`; then only a name that the
+ * All bound functions have the same text. Its label says that it is `bound, not compared`; then only a name that the
  * application gives it tells it from others.
  */
 import { digest } from '../crypto/secrets.js'
@@ -16,8 +16,8 @@ export const NOT_COMPARED = '(no name, bound, not compared)'
 
 /**
  * Gives a function a name that policy files call it by, and returns the function. Use it for functions that their text does not tell
- * apart: bound methods, and what one factory made of different values. Any option that is a function takes it. Throws a TypeError for a
- * name that cannot be one, and for a function that has another name already, or is frozen.
+ * apart: bound methods, and functions that one factory made of different values. Any option that is a function takes it. Throws a TypeError for a
+ * string that cannot be a name, and for a function that has another name already, or is frozen.
  *
  * @example
  * import { named } from 'koa-with-auth'
@@ -126,8 +126,8 @@ const matching = (shape: RegExp, text: string, at: number): string | undefined =
 }
 
 /**
- * The tokens of a function's text, without what only a formatter changes: blanks, comments, quotes, commas and semicolons at an end,
- * parentheses around one parameter; `undefined` if it cannot be told what is one, such as a regular expression behind a parenthesis.
+ * The tokens of a function's text, without the parts that only a formatter changes: blanks, comments, quotes, commas and semicolons at an end,
+ * parentheses around one parameter; `undefined` if tokens cannot be told apart, such as a regular expression behind a parenthesis.
  */
 const functionTokens = (text: string): ReadonlyArray<string> | undefined => {
   const tokens: string[] = []
@@ -142,7 +142,7 @@ const functionTokens = (text: string): ReadonlyArray<string> | undefined => {
     }
     const token = tokenAt(text, at, last)
     if (token === undefined) return undefined
-    // the rest of a statement that has ended is another one
+    // the rest after the end of a statement is another statement
     if (isBroken && (restricted.has(last) || token === '++' || token === '--')) tokens.push('line break')
     isBroken = false
     dropBefore(token, tokens)

@@ -8,7 +8,7 @@ type ScopesReader = (principal: unknown) => Granted
 // Another copy of this package knows the mark, too
 const grantedMark = Symbol.for('koa-with-auth/granted')
 
-/** What reads the scopes of its principals: one for each kind of principal, none if it does not say them. */
+/** The readers of the scopes of its principals: one for each kind of principal, none if it names no scopes. */
 export const readersOf = (from: object): ReadonlyArray<ScopesReader> =>
   // Safe: only `marked` writes it
   (Reflect.get(from, grantedMark) as ReadonlyArray<ScopesReader> | undefined) ?? []

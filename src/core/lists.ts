@@ -46,7 +46,7 @@ const firstPassing = (members: ReadonlyArray<Authenticator<unknown>>): Halves =>
   const decides = members.map((member) => decideOf(member))
   const descriptions = members.map(({ description }) => description)
   const last = members.length - 1
-  // What the members from here on demand
+  // The demands of the members from here on
   const rests = descriptions.map((_, at) => anyOfDescriptions(descriptions.slice(at)))
   const bare = rests.map((rest) => constantFailure(rest, AuthErrors.absent))
   // After a bad credential, an optional alternative does not admit a caller who sent no credential for it
@@ -203,7 +203,7 @@ const firstSent = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
 
 declareFactories({ altW, anyOf, firstPresent })
 
-/** Throws a TypeError if an optional alternative is not the last one: those after it would never be asked. */
+/** Throws a TypeError if an optional alternative is not the last: members after it would never be called. */
 const checkOptionalLast = (caller: string, members: ReadonlyArray<{ readonly description: Description }>): void => {
   const at = members.slice(0, -1).findIndex(({ description }) => admitsAnonymous(description))
   if (at >= 0) {

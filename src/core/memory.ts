@@ -12,9 +12,9 @@ interface KeptValue<V> {
 export const fromNow = <V>(value: V, expiresAt = Infinity): KeptValue<V> => ({ value, since: thisMoment(), expiresAt })
 
 export interface Memory<V> {
-  /** The value, unless it is too old. `now`: the time of the system, for who has read it. */
+  /** The value, unless it is too old. `now`: the time of the system, for a caller that has read it. */
   readonly get: (key: string, now?: number) => V | undefined
-  /** Keeps a value as the youngest one. A value that is too old already is not kept. */
+  /** Stores a value as the youngest. A value that is too old already is not stored. */
   readonly set: (key: string, kept: KeptValue<V>) => void
   readonly delete: (key: string) => void
 }
@@ -23,11 +23,11 @@ interface MemoryOptions {
   readonly size: number
   /** In milliseconds. */
   readonly maxAge: number
-  /** What goes first when there are too many: the value that was set first, or the one that was not used for longest. */
+  /** The value that goes first when there are too many: the value that was set first, or the value that was not used for longest. */
   readonly dropsFirst: 'oldest' | 'least recently used'
 }
 
-/** Makes an empty memory. Law (spec/core/memory.law.spec.ts): it keeps what a list of all entries would keep. */
+/** Makes an empty memory. Law (spec/core/memory.law.spec.ts): it has the values that a list of all entries would have. */
 export const memory = <V>({ size, maxAge, dropsFirst }: MemoryOptions): Memory<V> => {
   const entries = new Map<string, KeptValue<V>>()
   // its end is an age, too, so a clock that is set back does not prolong it; a value that never ages is read without a clock

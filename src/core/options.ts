@@ -43,7 +43,7 @@ const conditionCall = (f: Function): string | undefined => {
   return name?.endsWith('(...)') === true ? name : undefined
 }
 
-/** Whether it is a condition: what such a call made, or one of those that take the authenticator itself. */
+/** Whether it is a condition: the result of such a call, or a combinator that takes the authenticator itself. */
 export const isCondition = (f: Function): boolean =>
   conditionCall(f) !== undefined || ['optional', 'lenient'].includes(factoryName(f) ?? '')
 
@@ -54,7 +54,7 @@ const isGenerator = (f: Function): boolean => /GeneratorFunction\]$/.test(Object
 /** Whether a value is an async function, whose result is always truthy. */
 export const isAsync = (u: unknown): boolean => Object.prototype.toString.call(u) === '[object AsyncFunction]'
 
-/** What a message calls a wrong value. It never prints the value, which may be a secret. */
+/** The type of a wrong value, for a message, which never prints the value, because it may be a secret. */
 export const typeName = (u: unknown): string => {
   if (u === null) return 'null'
   if (u === undefined) return 'undefined'
@@ -157,7 +157,7 @@ export const isPlain = (u: unknown): u is object => {
   return prototype === null || (Object.hasOwn(Object(prototype), 'isPrototypeOf') && !Array.isArray(u))
 }
 
-/** Throws a TypeError for what is no plain object: the options of a Map, of a class and of a promise would be gone without a word. */
+/** Throws a TypeError for a value that is no plain object: the options of a Map, a class or a promise would be lost silently. */
 export const checkPlain = (where: string, options: unknown): void => {
   if (isPlain(options)) return
   const tag = Object.prototype.toString.call(options).slice(8, -1)
@@ -180,7 +180,7 @@ const settled = (value: unknown): unknown => {
 
 /**
  * Checks options, and returns them without those that are `undefined`, and with copies of lists and plain data. Throws a TypeError for
- * what is no plain object, for an option that is not in the table, and for a value that its check refuses. `where` is the call, such as
+ * a value that is no plain object, for an option that is not in the table, and for a value that its check refuses. `where` is the call, such as
  * `httpBearer` or `sessions(app, options)`.
  */
 export const checkOptions = <T extends object>(where: string, options: T, checks: Checks<T>): Given<T> => {

@@ -100,7 +100,7 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
     // The cross-site check runs for a plain function. An authenticator has run it already
     const finishResult = finishingHookResult(description, !isAuthenticator(f))
     const recover = (result: Result<unknown>, recovered: Result<unknown>, attempt: Attempt): Result<unknown> => {
-      // a caller whose credential could not be checked is not anonymous, because another one was not sent
+      // a caller whose credential could not be checked is not anonymous, because another credential was not sent
       if (E.isLeft(recovered) && leavesAnonymous(recovered.left)) return result
       const finished = finishResult(recovered, attempt.request)
       if (E.isLeft(finished)) return finished

@@ -58,7 +58,7 @@ const ownedChecks: Checks<OwnedOptions<never, unknown>> = {
   name: is.maybe(conditionName),
 }
 
-// What the first one sees
+// The input of the first rule
 const noObjects: Objects = Object.freeze(Object.create(null) as Objects)
 
 /**

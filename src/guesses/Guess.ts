@@ -28,7 +28,7 @@ export interface Guess {
 }
 
 /**
- * @internal The counts of a guess, the narrow ones first. A guess that a narrow one refuses must not count under the others.
+ * @internal The counts of a guess, the narrow ones first. A guess that a narrow count refuses must not count under the others.
  * `address` is an IPv4 address, or the /64 network of an IPv6 address. Guesses that another site made a browser send have counts of their own.
  */
 export const countsIn = (limiters: Limiters) => {
@@ -53,7 +53,7 @@ export const countsIn = (limiters: Limiters) => {
     if (everywhere === undefined) return counts
     const network = ofNetwork === undefined ? undefined : widerNetwork(address)
     const [part, atMost] = network === undefined ? [address, ofAddress] : [network, ofNetwork]
-    // every share is asked before any account, so that what one share refuses counts under no account
+    // every share is asked before any account, so that a guess that a share refuses counts under no account
     if (atMost !== undefined) counts.push(...names.map((name) => count(everywhere, 'share', [name, part], atMost)))
     return [...counts, ...names.map((name) => count(everywhere, 'account', [name]))]
   }
@@ -69,7 +69,7 @@ const countKey = (isCrossSite: boolean, parts: ReadonlyArray<string>): string =>
 const accountFields = ['username', 'email', 'login', 'user', 'account', 'phone']
 
 /**
- * @internal Says what a guess counts under, with the option `keys` of `throttled`. Without it, the account is what the credentials name.
+ * @internal Returns the keys of a guess, with the option `keys` of `throttled`. Without it, the account is the name in the credentials.
  */
 export const countingBy =
   <C>(keys: ((request: Request, credentials: C) => Guess) | undefined) =>
@@ -116,10 +116,10 @@ const checkGuess = (guess: unknown): Guess => {
 }
 
 /**
- * Counts guesses at codes, and what asks for mails, by an account and an address: both by the same limiter, so that asking
- * again gives no new tries. Throws a TypeError for what is no limiter.
+ * Counts guesses at codes, and requests for mails, by an account and an address: both by the same limiter, so that asking
+ * again gives no new tries. Throws a TypeError for a value that is no limiter.
  *
- * It counts one, and runs `f` if that is not too many. Otherwise it is throttled. What was counted is taken back unless `stays`
+ * It counts one guess, and runs `f` if the count is within the limit. Otherwise it is throttled. The count is taken back unless `stays`
  * says of the result that it counts. Default: a failure with the reason `wrong`.
  */
 export const counting = (limiter: Limiter | Limiters, counter: GuessLimitEvent['counter']) => {

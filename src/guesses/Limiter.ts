@@ -14,7 +14,7 @@ import { checkOptions } from '../core/options.js'
 /** A limiter, as rate-limiter-flexible has them. */
 export interface Limiter {
   /**
-   * Counts one guess. It rejects with an Error if the store fails. If the guess is one too many, it rejects with anything else,
+   * Counts one guess. It rejects with an Error if the store fails. If the guess is above the limit, it rejects with anything else,
    * such as an object with `msBeforeNext`.
    */
   readonly consume: (key: string) => PromiseLike<unknown>
@@ -42,7 +42,7 @@ export interface Limiters {
   readonly address?: Limiter | undefined
 }
 
-/** @internal What is counted under a key of a limiter. */
+/** @internal A count under a key of a limiter. */
 export interface Count {
   readonly limiter: PointLimiter
   readonly key: string
@@ -58,7 +58,7 @@ export type Counted =
   | {
       readonly _tag: 'Counted'
       readonly count: Count
-      /** What the limiter answered. */
+      /** The answer of the limiter. */
       readonly answer: unknown
       /** When its window ends, as `performance.now()`. If it were taken back in the next window, that would be one guess for free. */
       readonly until: number
@@ -68,7 +68,7 @@ export type Counted =
 
 interface Counting<A> {
   readonly counter: GuessLimitEvent['counter']
-  /** The narrow counts first. What a narrow one refuses does not count under the others. */
+  /** The narrow counts first. A guess that a narrow count refuses does not count under the others. */
   readonly counts: ReadonlyArray<Count>
   readonly isOpen?: boolean
   /** Runs if nothing was too many. It must not throw. */
@@ -76,7 +76,7 @@ interface Counting<A> {
   readonly refuse: (failure: AuthErrors.AuthError, counted: Counted) => A
 }
 
-/** @internal Counts under each limiter, then runs. If one refuses, what was counted is taken back, and there is a record. */
+/** @internal Counts under each limiter, then runs. If one refuses, the counts are taken back, and there is a record. */
 export const countThenRun = <A>(self: Counting<A>, counted: Counted[] = []): A | Promise<A> => {
   const count = self.counts[counted.length]
   return count === undefined ? self.run(counted) : consume(count, (one) => goOnCounting(self, counted, one))
@@ -138,7 +138,7 @@ const consumeRefused = (count: Count, start: number, reason: unknown): Counted =
 const isTooMany = (reason: unknown): boolean =>
   !(types.isNativeError(reason) || reason instanceof Error) || numberIn(reason, 'msBeforeNext') !== undefined
 
-/** @internal Takes back what was counted, while its window lasts. */
+/** @internal Takes back a count, while its window lasts. */
 export const takeBack = (counted: Counted): void => {
   if (counted._tag === 'Counted') reward(counted.count, counted.until)
 }
@@ -159,7 +159,7 @@ const timeLeft = (counted: unknown): number | undefined => {
   return left === undefined || left < 0 ? undefined : left
 }
 
-/** What rate-limiter-flexible says of a count, and the settings that its limiters have as properties. */
+/** The result of rate-limiter-flexible for a count, and the settings that its limiters have as properties. */
 type NumberName = 'msBeforeNext' | 'consumedPoints' | 'remainingPoints' | 'points' | 'duration' | 'blockDuration'
 
 /** @internal The number that an object has under a name; `undefined` if it has none. */
@@ -193,7 +193,7 @@ const limiterCheck = is.that(isLimiter, 'must have the methods consume and rewar
 /**
  * @internal The most guesses at one account that one address, and one IPv6 network, may use, so that neither can use all of them and lock
  * the owner out; `undefined` if other limits are narrow enough (5 in 15 minutes cannot become 1,000 in a day; those of an address never are
- * for its network), or if the limit of an account is unknown. It is less than half of what the account allows, because two windows of an
+ * for its network), or if the limit of an account is unknown. It is less than half of the limit of the account, because two windows of an
  * address can overlap one of the account.
  */
 export const sharesOf = ({ accountAndAddress, account, address }: Limiters) => {

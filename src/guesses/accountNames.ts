@@ -2,14 +2,14 @@
 const MAX_NAME_LENGTH = 256
 
 /**
- * What a name is counted as.
+ * The form under which a name is counted.
  *
  * It is one form for all spellings that some database, directory or form takes for the same name. If a spelling found the same account but
  * had a separate count, it would allow more guesses.
  *
  * It is stricter than most databases. It ignores letter case, accents, invisible characters, blanks around the name and repeated blanks,
- * however many there are. Of what is left, it ignores everything after 256 characters. A letter that a collation sorts as another (`ø`,
- * `æ`, `①`) counts as that one. Two users whose names have the same form share a count, and nothing else: the form never finds an account.
+ * however many there are. Of the rest, it ignores everything after 256 characters. A letter that a collation sorts as another (`ø`,
+ * `æ`, `①`) counts as that letter. Two users whose names have the same form share a count, and nothing else: the form never finds an account.
  */
 const accountName = (name: string): string => (isPlainName(name) ? name.toLowerCase() : ofAnyScript(name))
 
@@ -17,7 +17,7 @@ const isPlainName = (name: string): boolean => name.length <= MAX_NAME_LENGTH &&
 
 const plainName = /^[!-~]*$/
 
-// What is invisible goes before anything is cut. Otherwise each number of invisible characters would make another name
+// Invisible characters go before anything is cut. Otherwise each number of invisible characters would make another name
 const ofAnyScript = (name: string): string =>
   latinized(
     decomposed(name.replace(isolated, ''))
@@ -51,7 +51,7 @@ export const accountNames = (name: string): readonly [string] | readonly [string
   return bare === whole ? [whole] : [whole, bare]
 }
 
-// The start of a name that is long enough, in which each character is what databases take it for. Each is looked up once
+// The start of a name that is long enough, in which each character is replaced as databases compare it. Each is looked up once
 const latinized = (name: string): string => {
   const latinOf = new Map<string, string>()
   let start = ''
@@ -71,7 +71,7 @@ const latinized = (name: string): string => {
 const letters = [...'0123456789abcdefghijklmnopqrstuvwxyz']
 let collator: Intl.Collator | undefined
 
-// What databases that ignore case and accents take a character for: nothing, a letter, two letters, or itself
+// A character as databases that ignore case and accents compare it: nothing, a letter, two letters, or itself
 const latin = (character: string): string => {
   const { compare } = (collator ??= new Intl.Collator('und', { sensitivity: 'base' }))
   const both = lastUpTo(character, lastUpTo(character, '', compare), compare)

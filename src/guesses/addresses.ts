@@ -6,9 +6,9 @@ import type { Request } from '../core/Request.js'
  * The address of the client. It is `''` if the socket has none: a Unix socket, or one that is already closed.
  *
  * Guesses are counted by an IPv4 address, or by the /64 network of an IPv6 address. One household has 2^64 IPv6 addresses, so a single one
- * says nothing. A port says nothing either: each connection has another one, and some proxies write it after the address.
+ * says nothing. A port says nothing either: each connection has another port, and some proxies write it after the address.
  *
- * Behind a proxy (`app.proxy`) the address is the last one that the nearest proxy wrote, or the one that `app.maxIpsCount` selects. An
+ * Behind a proxy (`app.proxy`) the address is the last address that the nearest proxy wrote, or the address that `app.maxIpsCount` selects. An
  * address that the client could have written does not count. If the value is not an address, the address of the socket counts.
  */
 export const clientAddress = (request: Request): string => {

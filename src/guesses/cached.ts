@@ -1,5 +1,5 @@
 /**
- * `cached` keeps what a hook let in, for a time that its author chose. In that time a changed password, a revoked key and a deleted
+ * `cached` caches the principals that a hook let in, for a time that its author chose. In that time a changed password, a revoked key and a deleted
  * user still pass, unless `forget` is called.
  *
  * It is a memo of the hook, by the credential alone: it knows no request, list or limit. So the hook must decide by nothing else. What
@@ -55,7 +55,7 @@ interface Cache {
 }
 
 /**
- * Makes a hook that keeps what `verify` let in, for `maxAge` milliseconds, but never longer than the principal's `expiresAt` (a Date, or
+ * Makes a hook that caches the principals of `verify`, for `maxAge` milliseconds, but never longer than the principal's `expiresAt` (a Date, or
  * milliseconds). Requests that come with the same credential at the same time share one call, and requests share the principal, so do
  * not change it. Its results say `cached` in the records of decisions.
  *
@@ -154,7 +154,7 @@ const keepPassed = (
   result: Result<unknown>,
 ): Result<unknown> => {
   if (E.isLeft(result) || isAnonymous(result)) return result
-  // what the hook was told by keys that it asked can end, also when it is not asked again
+  // the evidence of keys that the hook asked can end, also when the hook is not called again
   const own = evidenceFor(attempt, result, 'all')
   const right = accept(result.right, own)
   if (!own.isRecovered) passed.set(key, { value: asCached(right), since, expiresAt: endOf(result.right) })

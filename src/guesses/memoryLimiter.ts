@@ -1,4 +1,4 @@
-/** A limiter in the memory of this process, for what counts guesses by default. With several processes, each counts for itself. */
+/** A limiter in the memory of this process, the default of functions that count guesses. With several processes, each counts for itself. */
 import type { Limiter } from './Limiter.js'
 
 const MAX_COUNTS = 100_000

@@ -10,7 +10,7 @@
  * | names an account (a user name)    | account and address together; and each alone, if it has a limiter |
  * | names none (a key, a token), or is malformed | its address                                    |
  *
- * In a list, a credential that several kinds read is one guess. What another site made a browser send has counts of its own, so a page
+ * In a list, a credential that several kinds read is one guess. A credential that another site made a browser send has counts of its own, so a page
  * cannot lock its visitors out; whoever writes those fields himself gets twice the limit.
  *
  * A stranger at one address, or in one IPv6 network, never locks an account out. A guess that is refused for account and address
@@ -68,7 +68,7 @@ const notCountedYet = ({ whole }: Attempt, sent: unknown, counts: ReadonlyArray<
   )
 }
 
-/** Takes back what was counted for a credential, because one of the kinds knows it. */
+/** Takes back the count of a credential, because one of the kinds knows it. */
 const giveBack = ({ whole }: Attempt, sent: unknown): void => {
   const before = guesses.get(whole)
   if (before === undefined) return
@@ -117,7 +117,7 @@ export interface ThrottledOptions<C> {
   /** Counts guesses: one limiter for account and address together, or one for each. The classes of rate-limiter-flexible fit. */
   readonly limiter: Limiter | Limiters
   /**
-   * Returns what a credential is counted under. It is not called for malformed credentials. Limiters get digests of the result.
+   * Returns the keys under which a credential is counted. It is not called for malformed credentials. Limiters get digests of the result.
    * Default: the client's address, and the first of `username`, `email`, `login`, `user`, `account` and `phone` that the credentials
    * have. Credentials that are an object without any of them need `keys`: otherwise the failure is `raised`. Strings need none.
    */

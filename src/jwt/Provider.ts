@@ -18,12 +18,12 @@ export type StringOrStrings = string | readonly [string, ...string[]]
 interface NamedIssuer {
   /** Compared exactly with `iss`. */
   readonly issuer: string
-  /** Replaces the general one. */
+  /** Replaces the general audience. */
   readonly audience?: StringOrStrings | undefined
 }
 
 interface Asymmetric extends NamedIssuer {
-  /** Replace the general ones. */
+  /** Replace the general algorithms. */
   readonly algorithms?: readonly [AsymmetricAlgorithm, ...AsymmetricAlgorithm[]] | undefined
 }
 
@@ -54,7 +54,7 @@ export type Issuer = string | IssuerWithKeys
 
 const keySourceNames = ['jwksUri', 'jwks', 'publicKey', 'secret'] as const
 
-/** Turns one string or several into an array. Throws a TypeError for an empty one. */
+/** Turns one string or several into an array. Throws a TypeError for an empty string. */
 export const nonEmptyStrings = (where: string, given: unknown): ReadonlyArray<string> => {
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
   if (list.length === 0 || !list.every(is.isFilled))
@@ -101,7 +101,7 @@ const keySetOf = (where: string, value: unknown): Keys => {
   if (jwks === undefined)
     throw new TypeError(`${where}({ issuer: { jwks } }) must be { keys: [...] } with a public key for signatures`)
   if (jwks.keys.some((jwk) => 'd' in jwk))
-    throw new TypeError(`${where}({ issuer: { jwks } }) holds a private key; pass the public ones, without "d"`)
+    throw new TypeError(`${where}({ issuer: { jwks } }) holds a private key; pass the public keys, without "d"`)
   return parseJwks(jwks)
 }
 
@@ -111,7 +111,7 @@ const publicKeyOf = (where: string, value: unknown): KeyObject => {
   if (typeof value !== 'string') throw new TypeError(wrong)
   // Node would use its public half
   if (value.includes('PRIVATE KEY'))
-    throw new TypeError(`${where}({ issuer: { publicKey } }) is a private key; pass the public one`)
+    throw new TypeError(`${where}({ issuer: { publicKey } }) is a private key; pass the public key`)
   try {
     return createPublicKey(value)
   } catch {
@@ -173,8 +173,8 @@ export const providersOf = (given: unknown, common: SharedTerms): Providers => {
   return { find: (iss) => all.get(iss), isCurrent: () => true, known: [...all.values()] }
 }
 
-// Providers that the application finds, such as one for each tenant. The last thousand are kept for `keys.maxAge`, so a tenant that
-// is removed is refused after that time. Those with one `jwksUri` share its keys. Unknown ones are never fetched.
+// Providers that the application finds, such as a provider for each tenant. The last thousand are kept for `keys.maxAge`, so a tenant that
+// is removed is refused after that time. Those with one `jwksUri` share its keys. Unknown issuers are never fetched.
 const foundProviders = (find: Function, isOfRequest: boolean, common: SharedTerms): Providers => {
   const { maxAge } = common.policy
   const kept = memory<{ readonly issuer: unknown; readonly provider: Provider }>({
@@ -190,7 +190,7 @@ const foundProviders = (find: Function, isOfRequest: boolean, common: SharedTerm
     // a copy, because the application may change its object and return it again, also while keys are fetched
     const own = copyOfIssuer(issuer)
     const provider = providerOf(own, common, shared)
-    // a token of one tenant must not be good because another one was found
+    // a token of one tenant must not be valid because another tenant was found
     if (provider.issuer !== iss) return undefined
     kept.set(iss, fromNow({ issuer: own, provider }))
     return provider

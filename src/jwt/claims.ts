@@ -1,5 +1,5 @@
 /**
- * What tokens must say, in one place for all kinds of tokens (access tokens, answers of introspection, proofs of possession, logout and
+ * The claims that tokens must have, in one place for all kinds of tokens (access tokens, answers of introspection, proofs of possession, logout and
  * ID tokens), and how their compact form is read (RFC 7519 §4.1). Everything is pure, and knows no keys. Inherited properties are not
  * claims, so a polluted prototype adds none.
  */
@@ -164,7 +164,7 @@ export const refusalOfAccessToken = (
   return refusalOfAccess(access) ?? refusalByTime(access.claims, access.rules, now)
 }
 
-/** Why an answer of introspection is refused. `issuer`: the one that was asked; `undefined` if only its address is known. */
+/** Why an answer of introspection is refused. `issuer`: the issuer that was asked; `undefined` if only its address is known. */
 export const refusalOfIntrospection = (issuer: string | undefined, access: Claimed, now: number): Why | undefined => {
   const { active, iss, token_type: type } = access.claims
   // RFC 7662 §2.2: only `true`. The server says nothing of the cause
@@ -178,7 +178,7 @@ export const refusalOfIntrospection = (issuer: string | undefined, access: Claim
 
 // --- proofs of possession (RFC 9449 §4.3)
 
-/** Whether a proof has what is needed to read its key. */
+/** Whether a proof has the members that reading its key needs. */
 export const isProof = ({ typ, alg }: Json, { jti }: Json, algorithms: ReadonlyArray<string>): boolean =>
   typ === 'dpop+jwt' && typeof alg === 'string' && algorithms.includes(alg) && isFilled(jti)
 
@@ -225,7 +225,7 @@ export const isGoodLogout = (
     !('nonce' in claims) &&
     objectOf(objectOf(events)?.[EVENT]) !== undefined &&
     isText(jti) &&
-    // one that is there and cannot be read must not widen what ends
+    // a member that is there and cannot be read must not end more sessions
     [sub, sid].every((one) => one === undefined || isText(one)) &&
     (sub ?? sid) !== undefined
   )
@@ -235,7 +235,7 @@ export const isGoodLogout = (
 const MAX_ID_TOKEN_AGE = 600
 
 /**
- * The claim for which an ID token is refused. openid-client leaves open what is checked here: an empty `sub`, `azp` beside a single
+ * The claim for which an ID token is refused. openid-client leaves these checks open: an empty `sub`, `azp` beside a single
  * audience, an `iat` of another time, `auth_time` in the future, `at_hash`, and `acr`.
  */
 export const refusalOfIdToken = (
@@ -319,5 +319,5 @@ export const copierOf = (payload: string): (() => object) => {
 
 const isDeep = (value: unknown): boolean => typeof value === 'object' && value !== null
 
-/** The members of what JSON.parse made, if it is an object. Objects in it are read in the same way. */
+/** The members of the result of JSON.parse, if it is an object. Objects in it are read in the same way. */
 export const objectOf = (value: unknown): Json | undefined => (isRecord(value) ? ownFields(value) : undefined)

@@ -1,7 +1,7 @@
 /**
  * Proofs of possession (DPoP, RFC 9449): a client shows with each request that it has the key which its token is bound to.
  *
- * The checks are those of RFC 9449 §4.3, the cheap ones first. The token was verified before, so nothing is done for strangers. The id
+ * The checks are those of RFC 9449 §4.3, the cheap checks first. The token was verified before, so nothing is done for strangers. The id
  * of the proof is used after its signature, and before the hook: a stranger fills no store, and a replay calls no hook.
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -96,7 +96,7 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number, where = 'http
         thumbprint === undefined ? refusals.unbound : checkProof(self, refusals, request, token, thumbprint),
       /** That a request has a proof for no token yet, as for a token that is to be issued (§5). */
       ofIssuing: (request: Request): Evaluation<string> => checkProof(self, refusals, request, undefined, undefined),
-      /** The same before it is known who asks. Its id is not used, so a stranger fills no store. */
+      /** The same before the caller is known. Its id is not used, so a stranger fills no store. */
       ofStranger: (request: Request): Evaluation<string> => checkProof(ahead, refusals, request, undefined, undefined),
     }
   }
@@ -119,7 +119,7 @@ interface Proofs {
   readonly lifetime: number
 }
 
-// RFC 9449 §4.3: everything that needs no signature. The keys that may have signed it, or what is wrong
+// RFC 9449 §4.3: everything that needs no signature. The keys that may have signed it, or the fault
 const checkUnsigned = (
   { algorithms, uriOf, times }: Proofs,
   request: Request,

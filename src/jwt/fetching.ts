@@ -8,7 +8,7 @@ import type { Json } from './claims.js'
 
 export class Outage extends Error {
   override readonly name = 'Outage'
-  /** Whether there was an answer, although a wrong one. */
+  /** Whether there was an answer, even a wrong answer. */
   readonly isAnswer: boolean
   constructor(problem: string, isAnswer: boolean) {
     super(problem)
@@ -121,7 +121,7 @@ export function checkUrl(where: string, url: unknown, mayHaveQuery = false): ass
   if (!isSecure(url))
     throw new TypeError(`${where} must be an https:// URL; http:// is allowed on a loopback address such as 127.0.0.1`)
   if (!mayHaveQuery && url.includes('/.well-known/'))
-    throw new TypeError(`${where} is the address of a document; write what stands in its "issuer"`)
+    throw new TypeError(`${where} is the address of a document; write the value of its "issuer"`)
   checkParts(where, url, mayHaveQuery)
 }
 

@@ -2,7 +2,7 @@
  * `httpJwt`: access tokens that a provider signs (RFC 7519, RFC 9068), as an authenticator of the Bearer scheme.
  *
  * It verifies tokens in the process, with keys that it keeps. `verifier.ts` describes the order of the checks. `keySet.ts`
- * describes what happens in an outage.
+ * describes outages.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -52,7 +52,7 @@ export interface BoundCertificateOptions {
 export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
   /**
    * The issuers of the tokens. A URL means discovery (RFC 8414, then OpenID Connect). An object has exactly one of `jwksUri`, `jwks`,
-   * `publicKey` and `secret`. An array has several of these. The `audience` and `algorithms` of an issuer replace the general ones.
+   * `publicKey` and `secret`. An array has several of these. The `audience` and `algorithms` of an issuer replace the general options.
    * A function finds the issuer of a token by its `iss`, such as that of a tenant: return nothing for one that you do not know.
    */
   readonly issuer: Issuer | ReadonlyArray<Issuer> | FindIssuer | FindIssuerAlone
@@ -71,7 +71,7 @@ export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
   readonly bound?: BoundOptions | undefined
   /** How the keys of a provider are kept. */
   readonly keys?: KeyOptions | undefined
-  /** How many verified tokens are remembered, and how long, by their SHA-256. Default: 1000, for 60 000 ms. `false`: none. */
+  /** How many verified tokens are cached, and how long, by their SHA-256. Default: 1000, for 60 000 ms. `false`: none. */
   readonly verified?: false | CacheOptions | undefined
 }
 
@@ -174,7 +174,7 @@ const finderWords = (issuer: unknown): string | undefined => {
   return finder && `found by ${finder === issuer ? '' : 'iss alone '}${functionName(finder)}`
 }
 
-// What an issuer has of its own. Keys are not named: they are exchanged where the provider does so
+// The options of a single issuer. Keys are not named: they are exchanged where the provider does so
 const ofIssuer = (issuer: Issuer | FindIssuer | FindIssuerAlone): ReadonlyArray<string> => {
   if (typeof issuer !== 'object' || 'ofIssuerAlone' in issuer) return []
   const { audience, algorithms, jwksUri } = issuer

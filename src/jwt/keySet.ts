@@ -1,6 +1,6 @@
 /**
  * The keys of a provider that are fetched by HTTP, and its other documents: when they are fetched, how long they can be
- * used, and what happens while the provider is down: there is stale-if-error, and a pause after a failed fetch.
+ * used, and outages of the provider: there is stale-if-error, and a pause after a failed fetch.
  *
  * | the known keys are       | and                             | so                                                  |
  * |--------------------------|---------------------------------|-----------------------------------------------------|
@@ -33,7 +33,7 @@ export interface KeyOptions {
   readonly staleIfError?: number | undefined
   /** The pause after a failed fetch. Default 10 000. */
   readonly retry?: number | undefined
-  /** Whether new keys are fetched before the old ones are too old. Default `true`. */
+  /** Whether new keys are fetched before the old keys are too old. Default `true`. */
   readonly refreshAhead?: boolean | undefined
 }
 
@@ -88,16 +88,16 @@ export interface SigningKeySource {
   /** The current keys; a promise if they must be fetched first. */
   readonly current: () => Evaluation<Keys>
   readonly begun: () => number
-  /** Other keys to try if `than` has none for a token. `began` is what `begun` returned when the request came. `wanted` names the key. */
+  /** Other keys to try if `than` has none for a token. `began` is the result of `begun` when the request came. `wanted` names the key. */
   readonly afterMiss: (than: Keys, began: number, wanted: string) => Promise<Result<Keys | undefined>>
   /** Fetches missing keys. Never rejects. */
   readonly ready: () => Promise<void>
 }
 
-// From this part of `maxAge` on, new keys are fetched while the old ones are used
+// From this part of `maxAge` on, new keys are fetched while the old keys are used
 const REFRESH_AHEAD = 0.8
 
-// How many names of missing keys are kept: anybody can send new ones
+// How many names of missing keys are stored: anybody can send new names
 const MAX_MISSING = 1000
 
 export interface KeyEvents {

@@ -21,7 +21,7 @@ export interface RequireAuthenticationOptions<A = AuthenticationClaims> {
   readonly claims?: ((principal: A, request: Request) => AuthenticationClaims) | undefined
 }
 
-// OpenID Connect Core §3.1.2.1: separated by blanks, as scopes are; RFC 9110 §5.6.4: what fits a quoted-string
+// OpenID Connect Core §3.1.2.1: separated by blanks, as scopes are; RFC 9110 §5.6.4: the characters of a quoted-string
 const classes = is.listOf(
   isScope,
   "must be an array of classes, such as ['urn:example:loa2'], in printable ASCII without blanks",

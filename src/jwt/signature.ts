@@ -4,7 +4,7 @@
  * A signature is checked with node:crypto in the same tick, because the promises of WebCrypto cost more than the check. A slow key is
  * used on the thread pool, so that other requests go on.
  *
- * | algorithm       | key                       | what is checked here                                             |
+ * | algorithm       | key                       | check                                                            |
  * |-----------------|---------------------------|------------------------------------------------------------------|
  * | RS256 to RS512  | RSA, 2048 bits or more    | PKCS #1 v1.5; as long as the modulus (RFC 8017 §8.2.2)           |
  * | PS256 to PS512  | RSA, 2048 bits or more    | PSS, as long; a salt as long as the hash (RFC 7518 §3.5)         |
@@ -184,7 +184,7 @@ const mayVerify = ({ key_ops: operations, ext }: Json): boolean => {
 const fromJwk = (jwk: Json): VerificationKey => {
   const { kid, alg, kty, crv } = jwk
   return {
-    // a key without a `kid` is not found by one
+    // a key without a `kid` is not found by a `kid`
     kid: kid ?? null,
     alg,
     family: String(kty === 'RSA' ? kty : crv),
@@ -192,7 +192,7 @@ const fromJwk = (jwk: Json): VerificationKey => {
   }
 }
 
-// RFC 7518 §6.2.2, §6.3.2: a private key, or one of several primes, is not what a provider publishes
+// RFC 7518 §6.2.2, §6.3.2: a provider publishes neither a private key nor a key of several primes
 const usable = (jwk: Json): KeyCheck | undefined => {
   if ('d' in jwk || 'oth' in jwk) return undefined
   const { key_ops: operations, kty, crv, x, y, n, e } = jwk
@@ -279,12 +279,12 @@ const isSignedWith = (
   try {
     return verify?.(signed, signature, algorithm, isLate) ?? false
   } catch {
-    // OpenSSL throws for some signatures that cannot be one, and Node for a code of another length
+    // OpenSSL throws for some malformed signatures, and Node for a code of another length
     return false
   }
 }
 
-// --- what options say
+// --- the keys of options
 
 const defaultAlgorithms: ReadonlyArray<string> = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
 
@@ -320,7 +320,7 @@ export const checkSecret = (where: string, secret: Uint8Array, names: ReadonlyAr
 
 /** Checks that a public key can verify one of the algorithms. */
 export const checkPublicKey = (where: string, key: KeyObject, names: ReadonlyArray<string>): void => {
-  if (key.type !== 'public') throw new TypeError(`${where} is a ${key.type} key; pass the public one`)
+  if (key.type !== 'public') throw new TypeError(`${where} is a ${key.type} key; pass the public key`)
   const { namedCurve, modulusLength } = key.asymmetricKeyDetails ?? {}
   if (modulusLength !== undefined && modulusLength < MIN_RSA_BITS) {
     throw new TypeError(`${where} has ${modulusLength} bits; RSA needs ${MIN_RSA_BITS} (RFC 7518 §3.3)`)

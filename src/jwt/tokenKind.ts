@@ -75,7 +75,7 @@ export interface TokenOptions<C, R> extends StringKindOptions {
   readonly authorizedParties?: ReadonlyArray<string> | undefined
   /**
    * Where the token is read, alone: `fromHeader('Cf-Access-Jwt-Assertion')`, `fromCookie('session')`. Default: the Authorization
-   * field. A query (`fromQuery`) ends up in logs: only for what cannot set a field, such as EventSource.
+   * field. A query (`fromQuery`) ends up in logs: only for clients that cannot set a field, such as EventSource.
    */
   readonly from?: Reader | undefined
   /**
@@ -102,7 +102,7 @@ export interface TokenOptions<C, R> extends StringKindOptions {
 const resourceCheck = is.that(
   (value) =>
     typeof value === 'object' && value !== null && 'metadataUrl' in value && typeof value.metadataUrl === 'string',
-  'must be what protectedResource({ ... }) returns',
+  'must be the result of protectedResource({ ... })',
 )
 
 const readerCheck = is.that(
@@ -159,7 +159,7 @@ export interface TokenScheme {
   /** The scheme of the Authorization field. Default `Bearer`. */
   readonly name?: string | undefined
   readonly discovery?: OpenIdConnectScheme | undefined
-  /** What tokens it accepts, in words for the audit: `audience api`. */
+  /** The tokens that it accepts, in words for the audit: `audience api`. */
   readonly notes: ReadonlyArray<string>
   readonly fact?: Fact | undefined
   readonly parameters?: Readonly<Record<string, string>> | undefined

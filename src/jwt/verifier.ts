@@ -1,5 +1,5 @@
 /**
- * Verifies tokens, and remembers verified ones for a while.
+ * Verifies tokens, and caches verified tokens.
  *
  * The cheap checks come first: form, type, issuer, audience, time. Then the signature is checked. `expired` is reported
  * only if the signature is good.
@@ -72,7 +72,7 @@ const remembered = (self: Verifier, cache: Memory<CachedToken>, key: string): To
   return keys instanceof Promise || E.isLeft(keys) ? undefined : ifStillValid(self, kept, keys.right, now)
 }
 
-// A remembered token is good while its keys are the current ones and its times are valid
+// A cached token is valid while its keys are current and its times are valid
 const ifStillValid = ({ rules }: Verifier, kept: CachedToken, current: Keys, now: number): TokenVerdict | undefined =>
   kept.keys === current && refusalByTime(kept.times, rules, now / 1000) === undefined
     ? E.right({ payload: kept.payload, claims: kept.copy() })

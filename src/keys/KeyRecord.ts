@@ -19,7 +19,7 @@ export interface KeyRecord {
   readonly revokedAt?: number
   readonly rotatedAt?: number
   readonly lastUsedAt?: number
-  /** The digests of its secrets, and the time until which one works that was replaced. */
+  /** The digests of its secrets, and the time until which a replaced secret works. */
   readonly secrets: ReadonlyArray<{ readonly digest: string; readonly until?: number }>
 }
 

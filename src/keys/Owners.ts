@@ -19,12 +19,12 @@ export interface Owners {
   readonly decode: (text: string) => unknown
 }
 
-// Databases cut a string at NUL, and replace a lone surrogate. Then two owners could become one
+// Databases cut a string at NUL, and replace a lone surrogate. Then two owners could become the same
 export const isKeepable = (u: unknown): u is string => typeof u === 'string' && !u.includes('\0') && u.isWellFormed()
 
 export const keepable = is.that(isKeepable, 'must be a string of well-formed Unicode without NUL')
 
-// Standard JSON Schema says what a schema returns; a schema without it is checked with each owner
+// Standard JSON Schema describes the output of a schema; a schema without it is checked with each owner
 const isOfOthers = (standard: object): boolean => {
   try {
     // Safe: what is not like this throws, or is compared with strings
@@ -46,7 +46,7 @@ export const ownerSchema: Check = (where, value) => {
   )
 }
 
-/** The owners of a codec or a schema; without one, they are strings. */
+/** The owners of a codec or a schema; without either, they are strings. */
 export const ownersOf = (owner: t.Type<unknown, string, unknown> | StandardSchema | undefined): Owners => {
   const { encode, decode } = owner === undefined ? stringOwners : isStandard(owner) ? ofSchema(owner) : ofCodec(owner)
   return {

@@ -143,7 +143,7 @@ export interface ApiKeys<O> {
    * and to `false` if there is no such key. After an outage call it again.
    */
   readonly revoke: (id: string) => Promise<boolean>
-  /** Resolves to the keys of an owner, including revoked and expired ones, the oldest first. */
+  /** Resolves to the keys of an owner, including revoked and expired keys, the oldest first. */
   readonly list: (owner: O) => Promise<ReadonlyArray<ApiKey<O>>>
   /**
    * Adds a key of which only the SHA-256 is known, in hex. Rejects with an Error if it was adopted already, also if it was replaced or
@@ -335,7 +335,7 @@ const rotate = async (self: Self, id: string, given: { readonly overlap: number 
   checkId('keys.rotate(id, options)', id)
   const overlap = Math.ceil(checkOptions('keys.rotate(id, options)', given, { overlap: shortEnough }).overlap)
   const at = Date.now()
-  // for no overlap it is 1, because the time now may be in the future of another clock, or of this one if it is set back
+  // for no overlap it is 1, because the time now may be in the future of another clock, or of this clock if it is set back
   const until = overlap === 0 ? 1 : at + overlap
   let key = ''
   const change = (record: KeyRecord) => {

@@ -40,11 +40,11 @@ const checksum = (text: string): string => {
   return digits
 }
 
-// What CRC-32 makes of each byte, and the digit that each character is. A call of zlib for so few characters takes longer than a walk
+// The CRC-32 of each byte, and the value of each digit. A call of zlib for so few characters takes longer than a walk
 const crcOf = Int32Array.from({ length: 256 }, (_, byte) => crc32(Uint8Array.of(byte ^ 0xff)) ^ 0xff_00_00_00)
 const digitOf = Int8Array.from({ length: 256 }, (_, code) => base62.indexOf(String.fromCharCode(code)))
 
-// Whether a string has only digits from here on, and the checksum of all that is before it. `crc` is that of what comes before
+// Whether a string has only digits from here on, and the checksum of everything before. `crc` is the checksum of the text before `from`
 const endsWithChecksum = (text: string, from: number, crc: number): boolean => {
   const start = text.length - CHECKSUM
   let [rest, sent] = [~crc, 0]

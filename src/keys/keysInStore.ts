@@ -2,7 +2,7 @@
  * API keys in a store: each method of `apiKeys` is one question, or one change of one text.
  *
  * A set of the owner names a key before the key exists, so every key that works is listed. A change replaces the text that it has read; if
- * another one came in between, it reads again. So a failed or interrupted change has happened or not, and can be repeated.
+ * another change came in between, it reads again. So a failed or interrupted change has happened or not, and can be repeated.
  */
 import { deepFreeze } from '../core/data.js'
 import { End, type EndCause, type EndSource } from '../core/ends.js'
@@ -145,7 +145,7 @@ export const rotated = (record: KeyRecord, { digest: added, prefix, last4, at, u
   return { ...record, prefix, last4, rotatedAt: at, secrets: [...older, { digest: added }] }
 }
 
-// --- the end of a key, for what is still running: it expires, it is revoked, or a rotation ends its secret
+// --- the end of a key, for work that is still running: it expires, it is revoked, or a rotation ends its secret
 
 export class KeySource implements EndSource {
   readonly #found: FoundKey

@@ -199,7 +199,7 @@ const pinned = (fingerprints: ReadonlyArray<string>): Accepting => {
 
 const shortFingerprint = (fingerprint: string): string => digits(fingerprint).slice(0, 16)
 
-// RFC 5280 §4.2.1.12: a certificate that says what it is for must be for clients
+// RFC 5280 §4.2.1.12: a certificate that names its purposes must be for clients
 const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2'
 const ANY_USE = '2.5.29.37.0'
 

@@ -68,7 +68,7 @@ export interface HttpBearerOptions<R> extends StringKindOptions {
   readonly schemes?: readonly [string, ...string[]] | undefined
   /**
    * The syntax of a whole token, if it is no b64token (RFC 6750 §2.1), such as `/\d+\|\w+/` for `12|abc`. Blanks and characters
-   * outside of ASCII are refused in any case. Write it so that it takes linear time: a stranger chooses what it reads.
+   * outside of ASCII are refused in any case. Write it so that it takes linear time: a stranger chooses its input.
    */
   readonly syntax?: RegExp | undefined
   /** The format of the token, for the documentation, such as "JWT". */

@@ -62,7 +62,7 @@ const shortKeyWarning = `app.keys: an older key has fewer than ${MIN_KEY_LENGTH}
 
 /**
  * The session of a caller who may be signed in. None: the caller is anonymous. `isUserInSession`: the session itself
- * says who the user is.
+ * identifies the user.
  *
  * Two cookies of the session's name may be a forgery (RFC 6265bis §8.6), because koa-session takes one of them by their
  * order. So both are returned as an array, which no codec accepts.

@@ -10,7 +10,7 @@
  * The exports of `koa-with-auth` work with any application. Those that `sessions(app, ...)` returns work only with that
  * one.
  *
- * A session leads to a user in two steps. The first finds who is signed in, and loads the user. The second asks whether
+ * A session leads to a user in two steps. The first finds the signed-in user, and loads it. The second asks whether
  * the user is active, and has the right that the kind demands.
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -217,7 +217,7 @@ const permittedKind = (
 const isBare = ({ _tag, why, detail, code }: AuthErrors.AuthError): boolean =>
   _tag === 'invalid' && (why ?? detail ?? code) === undefined
 
-// The users of the application: kinds without a `loadUser` let in the same ones
+// The users of the application: kinds without a `loadUser` let in the same users
 const applications = Symbol('users of the application')
 
 // The demand on the caller, in words for the audit
@@ -266,7 +266,7 @@ const checkOwner = (factory: string, ctx: Context, owner: object | undefined): v
   throw new Error(
     source === undefined
       ? `${factory}: it belongs to a call of sessions(app, ...), which this request did not pass; mount the router on that application, after the call`
-      : `${factory}: it belongs to the sessions of another application; use the kind that sessions(app, ...) returned for this one, or sessionAuth of koa-with-auth, which accepts the users of every application`,
+      : `${factory}: it belongs to the sessions of another application; use the kind that sessions(app, ...) returned for this application, or sessionAuth of koa-with-auth, which accepts the users of every application`,
   )
 }
 

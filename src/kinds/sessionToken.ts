@@ -21,7 +21,7 @@ export const tokenScheme = ({ scheme }: Pick<Carrier, 'scheme'>) =>
   ({ type: 'http', scheme: scheme.toLowerCase(), bearerFormat: 'session' }) as const
 
 interface About {
-  /** What the audit says that the caller must be. */
+  /** The demand on the caller, in the words of the audit. */
   readonly demands: string | undefined
   readonly by: object | symbol
   readonly checkOwner: (ctx: Context) => void
@@ -37,7 +37,7 @@ export const ofSession = restsOn({ endFor: ({ ctx }) => sourceOf(ctx)?.endFor?.(
 /** A token without a session. With a cause: behind `optional`, a wrong token is refused, too. */
 export const refusedToken = E.left(AuthErrors.because(AuthErrors.invalid, 'key'))
 
-/** Lets in the user of a session, whom its token names. Who is active, and has the rights, is decided after it. */
+/** Lets in the user of a session, whom its token names. Whether the user is active and has the rights is decided after it. */
 export const sessionTokenKind = (
   { scheme, parameters, responseFields }: Carrier,
   { proof, schemeName, ...options }: TokenKindOptions,

@@ -19,7 +19,7 @@ import { functionOf } from '../core/functionName.js'
 import * as is from '../core/checks.js'
 import { isAsync, type Check } from '../core/options.js'
 
-/** Functions of the user that replace its flags. They are sync, because `loadUser` loads what they need. */
+/** Functions of the user that replace its flags. They are sync, because `loadUser` loads their data. */
 export interface RightsOptions<U> {
   /**
    * Whether the user is let in. `passwordSignIn` and `finish` sign in no other. Default: `isActive` of the user is `true` or left out.
@@ -45,7 +45,7 @@ const allFlags = ['isActive', 'isSuperuser', 'isStaff'] as const
 const flagHook: Check = (where, f) => {
   is.hook(1)(where, f)
   if (isAsync(f))
-    throw new TypeError(`${where} is async, but must return true or false itself; load what it needs in loadUser`)
+    throw new TypeError(`${where} is async, but must return true or false itself; load its data in loadUser`)
 }
 
 export const rightsChecks = {
@@ -95,7 +95,7 @@ const isFlagOrNone = (u: unknown): boolean => typeof u === 'boolean' || u === nu
 const checkAnswer = (where: string, answer: unknown): boolean => {
   if (answer === true || !answer) return answer === true
   unawaited(answer)
-  throw new TypeError(`${where} must return true or false; load what takes time in loadUser`)
+  throw new TypeError(`${where} must return true or false; load slow data in loadUser`)
 }
 
 export const rightsByFlags: Rights = rightsFrom('flags', {})
@@ -174,12 +174,12 @@ const processSessions = (): ProcessSessions =>
 
 /**
  * The remembered name. Default: koa-session's. It is for documents and audits that are made without a request. Routers
- * do not know the application that will mount them, so the process remembers what the last `sessions(app)` called its
+ * do not know the application that will mount them, so the process remembers the name that the last `sessions(app)` gave its
  * cookie. With a request the application's own name counts instead.
  */
 export const declaredSessionCookie = (): string => processSessions().cookieName ?? DEFAULT_COOKIE
 
-/** How tokens carry the sessions of a request's application, or of the last one, as `declaredSessionCookie` remembers it. */
+/** How tokens carry the sessions of a request's application, or of the last application, as `declaredSessionCookie` remembers it. */
 export const carrierFor = (request: Request | undefined): SessionSource['carrier'] =>
   request === undefined ? processSessions().carrier : sourceOf(request.ctx)?.carrier
 

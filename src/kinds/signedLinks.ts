@@ -31,7 +31,7 @@ export interface SignedLink {
 }
 
 export interface SignedLinksOptions extends StringKindOptions {
-  /** A secret of 32 random bytes or more, or several while one replaces another: the first one signs, each is accepted. */
+  /** A secret of 32 random bytes or more, or several while one replaces another: the first signs, each is accepted. */
   readonly secret: string | Uint8Array | ReadonlyArray<string | Uint8Array>
   /** How long a link is good, in milliseconds. */
   readonly maxAge: number
@@ -92,7 +92,8 @@ export const signedLinks = (options: SignedLinksOptions): SignedLinks => {
   const url: SignedLinks['url'] = (path, { subject, method = 'GET' }) => {
     const where = `${caller}(...).url(path, { subject, method })`
     if (typeof subject !== 'string' || subject === '') throw new TypeError(`${where}: subject must name whom it is for`)
-    if (typeof method !== 'string' || !token.test(method)) throw new TypeError(`${where}: method must be one, as GET`)
+    if (typeof method !== 'string' || !token.test(method))
+      throw new TypeError(`${where}: method must be a method, such as GET`)
     const target = linkTarget(where, path, paramName)
     const head = `${Date.now() + Math.ceil(maxAge)}.${Buffer.from(subject).toString('base64url')}`
     const [newest = Buffer.alloc(0)] = keys
@@ -131,7 +132,7 @@ const judgeLink = (keys: ReadonlyArray<Buffer>, { originalUrl, method }: Request
   if (!originalUrl.endsWith(asSent)) return wrongLink
   const target = originalUrl.slice(0, -asSent.length)
   const about = method === 'HEAD' ? 'GET' : method
-  // all of them, so that the time does not say which one it was
+  // all of them, so that the time does not show which key it was
   const isGood = keys.map((key) => constantTimeEqual(signature(key, about, target, head), sent)).includes(true)
   if (!isGood) return wrongLink
   if (Date.now() >= Number(end)) return expiredLink

@@ -178,7 +178,7 @@ function releaseOnClose(this: OutgoingMessage): void {
 /**
  * Returns a stream for `ctx.body` that ends when `source` ends, or when the credential of this request has ended (`authSignal`). Then it
  * destroys the source, and sends nothing that was not sent yet. If the client goes away, it destroys the source, too. A response is
- * cut off if the source fails, and at an early end if it has a `Content-Length`, because a client would take what it has for the
+ * cut off if the source fails, and at an early end if it has a `Content-Length`, because a client would take the part that it has for the
  * whole. Throws a TypeError for a source that is no readable stream of Node.
  *
  * @example

@@ -62,7 +62,7 @@ export const composed = (
   return { auth: { ...auth, authenticators: [...authenticators.slice(0, -1), own] }, options }
 }
 
-const conditionFix = 'a condition is what authorize(f) or requireScopes([...]) returns; a handler goes after the guard'
+const conditionFix = 'a condition is the result of authorize(f) or requireScopes([...]); a handler goes after the guard'
 
 const checkCondition = (caller: Caller, condition: unknown, position: number): void => {
   const where = `${caller}: argument ${position}`

@@ -1,7 +1,7 @@
 /**
  * Levels: how the decision of a router gets into the layer of each of its routes (spec 5.6).
  *
- * The requirement of an operation is the first one that was decided, in this order: the operation, the registration
+ * The requirement of an operation is the first requirement that was decided, in this order: the operation, the registration
  * call, the router's own, the parent's registration call, the parent's own, ..., the application. It is settled when a
  * route is registered or mounted: `withAuth(a)(router)` is a copy that watches its stack, because all routes are added there.
  *
@@ -207,7 +207,7 @@ const replaceIn = (prototype: object, name: string, call: Call): void => {
  *
  * A guard after the handler of an operation never runs, so the operation is open. Of two guards, only callers of both
  * would pass. A router that a level guards refuses them. Any other router knows nothing of guards, so its class gets
- * the check: an open operation must not wait for an audit to be found, nor a closed one for a request. For observers
+ * the check: an open operation must not wait for an audit to be found, nor a closed operation for a request. For observers
  * see `layer.ts`.
  */
 export const refuseLateGuards = (type: unknown): void => {
@@ -247,7 +247,7 @@ const checkFrom = (router: RouterInstance, first: number): void => {
   inApplications.set(router, router.stack.length)
 }
 
-// `app.use` reads `_name` of what it gets, and `router.use` does not
+// `app.use` reads `_name` of its argument, and `router.use` does not
 const checkWhereUsed: Call = (make, router, given) => {
   const routes: unknown = Reflect.apply(make, router, given)
   if (typeof routes !== 'function' || !isRouter(router) || Object.hasOwn(routes, '_name')) return routes

@@ -25,7 +25,7 @@ export const checkObjects = (description: Description): void => {
   }
 }
 
-/** Throws a TypeError if a guard that is for no route reads parameters of one. */
+/** Throws a TypeError if a guard that is for no route reads path parameters. */
 export const refuseOwnedObjects = (caller: string, description: Description): void => {
   const [object] = objectsIn(description)
   if (object === undefined) return
@@ -102,7 +102,7 @@ export const unnamedIn = (layer: ReadLayer & PathOf): ReadonlyArray<string> => {
   return [...names.filter((name) => typeof name === 'number'), ...groups.slice(1).keys()].map(String)
 }
 
-// Of two with one name, the router's `params` have the last one: -1, because the object would be another one than it seems
+// Of two with one name, the router's `params` have the last: -1, because the object would not be the object that it seems
 const indexIn = ({ paramNames }: PathOf, param: string): number => {
   const at = paramNames.findIndex((one) => parameterKey(one) === param)
   return at === paramNames.findLastIndex((one) => parameterKey(one) === param) ? at : -1
@@ -153,7 +153,7 @@ export const refusePattern = (layer: ReadLayer, requirement: Requirement | undef
 const ofPattern = (object: ObjectRule): string =>
   `${ownedInWords(object)}, and the path is a RegExp, whose groups have no names; write it as a string`
 
-/** Whether the path is a RegExp, or a string of one. */
+/** Whether the path is a RegExp, or the string of a RegExp. */
 export const isPattern = ({ path, opts }: Pick<ReadLayer, 'path' | 'opts'>): boolean =>
   typeof path !== 'string' || opts?.pathAsRegExp === true
 

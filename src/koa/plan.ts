@@ -9,7 +9,7 @@
  * | functions, in their order                    | `param`         | why they are there                                   |
  * |----------------------------------------------|-----------------|------------------------------------------------------|
  * | `begin` of each application, outermost first | `aheadOfParams` | they set its settings                                |
- * | what was written ahead of a guard            | `aheadOfParams` | a rate limiter runs first                            |
+ * | functions that were written ahead of a guard | `aheadOfParams` | a rate limiter runs first                            |
  * | the guard                                    | `aheadOfParams` |                                                      |
  * | `param` hooks                                | their name      | they look things up, only for admitted callers       |
  * | the handlers                                 | none            | the router puts later hooks in front of the first    |
@@ -22,7 +22,7 @@ import { isGuard, isParamHook, isWritten, observed, originalOf, type GuardFuncti
 
 const planMark = Symbol.for('koa-with-auth/plan')
 
-/** Identifies a level: the decisions that it put into plans, and the router that it returned, have the same one. */
+/** Identifies a level: the decisions that it put into plans, and the router that it returned, have the same identity. */
 export interface Level {
   readonly name: string
   readonly application?: ApplicationLevel | undefined

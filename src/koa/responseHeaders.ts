@@ -69,7 +69,7 @@ const rendered = (challenge: Challenge, realm: string): Rendered => {
 /**
  * `writeHead` of Node, with any arguments.
  *
- * Node writes every head by it, whether Koa, a handler or a stream causes it. A replacement of it calls the one before.
+ * Node writes every head by it, whether Koa, a handler or a stream causes it. A replacement of it calls the function before.
  * Headers that are passed to `writeHead` would replace those that are set, so they are set first, as Node itself does.
  *
  * The package `on-headers` is not enough. It runs once, so a head that Node refuses leaves the 500 after it without
@@ -77,7 +77,7 @@ const rendered = (challenge: Challenge, realm: string): Rendered => {
  */
 export type WriteHead = (this: ServerResponse, status: number, ...rest: ReadonlyArray<unknown>) => ServerResponse
 
-/** Sets the headers among the arguments after the status, and returns the other ones. */
+/** Sets the headers among the arguments after the status, and returns the other arguments. */
 export const setGiven = (response: ServerResponse, rest: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
   // as Node reads them: a message, then headers; or headers instead of the message
   const at = rest[1] === undefined || rest[1] === null ? 0 : 1

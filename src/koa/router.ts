@@ -11,13 +11,13 @@ export type RouterInstance<S = DefaultState, C = DefaultContext> = Router<S, C>
 
 export type Layer<S = DefaultState, C = DefaultContext> = RouterInstance<S, C>['stack'][number]
 
-/** A new router, of the class that the application imports: one for ES modules, another for CommonJS. */
+/** A new router, of the class that the application imports: ES modules and CommonJS have different classes. */
 export const newRouter = (options: { readonly prefix?: string } = {}): RouterInstance => new Router(options)
 
 export const isRouter = (u: unknown): u is RouterInstance =>
   typeof u === 'object' && u !== null && 'stack' in u && Array.isArray(u.stack) && 'register' in u && 'routes' in u
 
-/** Returns a router, or throws a TypeError. `caller` is the call, such as `audit(router)`; `fix` is what to write for `routes()`. */
+/** Returns a router, or throws a TypeError. `caller` is the call, such as `audit(router)`; `fix` is the code to write for `routes()`. */
 export const checkRouter = <S = DefaultState, C = DefaultContext>(
   caller: string,
   u: unknown,
@@ -35,7 +35,7 @@ export const checkRouter = <S = DefaultState, C = DefaultContext>(
 /** The message about a router that does not say which layer runs, as koa-router 7 and @koa/router 8. */
 export const routerTooOld = 'this router is too old to be guarded; install @koa/router 12 or later (or koa-router 12)'
 
-/** Whether a class has a property that a trial shows: forks have other version numbers. `otherwise`: for what has no class. */
+/** Whether a class has a property that a trial shows: forks have other version numbers. `otherwise`: for a value without a class. */
 export const shownByTrial = (trial: (type: Function) => boolean, otherwise: boolean): ((one: object) => boolean) => {
   // Only a cache of the answers
   const answers = new WeakMap<object, boolean>()

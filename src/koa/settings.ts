@@ -83,7 +83,7 @@ export const answerable = (error: unknown, { exceptionHandlers }: Settings): unk
 }
 
 const isAnswerable = (error: unknown): boolean => {
-  // Koa writes what is no Error into one
+  // Koa writes a value that is no Error into an Error
   if (!(error instanceof Error)) return error !== null && error !== undefined && format('%j', error) !== ''
   const { status, statusCode, headers, stack, message }: ErrorProperties = error
   const answered = status || statusCode
@@ -160,8 +160,8 @@ export interface AuthSettings {
   readonly state?: string | undefined
   /**
    * Names in records of decisions (`koa-with-auth/events`): `subject` returns a name for the principal.
-   * Without it no record has a name. Default none. `actor` returns the actor for the subject, if that is another. Default: what `act`
-   * of the principal says, or that of the token, see `Decision.actor`.
+   * Without it no record has a name. Default none. `actor` returns the actor for the subject, if that is another. Default: `act`
+   * of the principal, or that of the token, see `Decision.actor`.
    */
   readonly events?:
     | {
@@ -211,7 +211,7 @@ export const authSettings = (options: AuthSettings): Middleware =>
 
 declareFactory('authSettings', authSettings)
 
-/** What checked options add. Throws a TypeError for an origin that no browser sends, and for two handlers of one class. */
+/** The settings that checked options add. Throws a TypeError for an origin that no browser sends, and for two handlers of one class. */
 export const settingsFrom = ({
   trustedOrigins: origins,
   onError = [],

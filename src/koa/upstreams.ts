@@ -1,4 +1,4 @@
-/** Where an application sends the tokens that providers gave for its users: what `upstream` notes, and the audit reports. */
+/** Where an application sends the tokens that providers gave for its users: `upstream` notes the addresses, and the audit reports them. */
 
 /** One resource server that an application calls as its users. */
 export interface AuditedUpstream {
@@ -18,7 +18,7 @@ export interface Upstreams {
 
 const providers: unique symbol = Symbol.for('koa-with-auth/grants')
 
-/** What keeps the grants of an application, by provider; both copies of the package in a process see the same. */
+/** The keepers of an application's grants, by provider; both copies of the package in a process see the same. */
 export const providersOf = (app: { [providers]?: Map<object, Upstreams> }): Map<object, Upstreams> => {
   const made = app[providers] ?? new Map<object, Upstreams>()
   // not enumerable, because applications are printed

@@ -1,8 +1,8 @@
 /**
  * Reports the decision about each guarded request once, when its response has ended, even if the client has gone. If a
- * request passes two guards, the one that decided last counts.
+ * request passes two guards, the guard that decided last counts.
  *
- * Without a subscriber of the channel, none of this runs. With one, a request pays for one object, which is the record,
+ * Without a subscriber of the channel, none of this runs. With a subscriber, a request pays for one object, which is the record,
  * and two listeners that all requests share.
  */
 import type { ServerResponse } from 'node:http'
@@ -88,7 +88,7 @@ const draftOf = ({ method, routerPath }: Context, level: string, durationMs: num
   durationMs,
 })
 
-/** The names of a principal in records, if the application gives it one: the subject, and the actor for it. */
+/** The names of a principal in records, if the application names it: the subject, and the actor for it. */
 export const namesOf = (request: Request, principal: unknown, accepted: ReadonlyArray<EndSource> = []): Names => {
   const events = settingsOf(request).events
   if (events === undefined || principal === undefined) return {}
@@ -216,7 +216,7 @@ const schemeNamerOf = (leaf: Leaf): ((request: Request) => string | undefined) =
 // In `[allOf([a, b]), c]`, `a` can pass although `c` let in. The alternative that is complete is reported
 const alternativeThatPassed = (description: Description) => {
   const alternatives = alternativesOf(description).map(({ demands }) => demands.map(({ leaf }) => leaf))
-  // one credential each: the last that passed is the one that let in
+  // one credential each: the last that passed let the caller in
   if (alternatives.every(({ length }) => length <= 1)) return (passed: ReadonlyArray<Leaf>) => passed.slice(-1)
   return (passed: ReadonlyArray<Leaf>): ReadonlyArray<Leaf> => {
     const last = passed.at(-1)
@@ -256,14 +256,14 @@ const challengesWith = ({ challenge }: Leaf, error: AuthError): boolean => {
   }
 }
 
-// An object of alternatives reports which one let in
+// An object of alternatives reports the member that let the caller in
 const viaOf = (principal: unknown): string | undefined => {
   if (typeof principal !== 'object' || principal === null) return undefined
   if (!('via' in principal) || !('principal' in principal)) return undefined
   return typeof principal.via === 'string' ? principal.via : undefined
 }
 
-/** Decides as this one does, and notes in the attempt that it let in. */
+/** Decides as this authenticator does, and notes in the attempt that it let the caller in. */
 const recordingLeaf = (self: Authenticator<unknown>): Authenticator<unknown> => {
   const { description } = self
   if (description._tag !== 'Leaf') return self

@@ -66,7 +66,7 @@ declare global {
  * })
  */
 export function withAuth(auth: null): Guard<undefined>
-// The most conditions first: a compiler types what is written inside of an argument by the first overload that it tries
+// The most conditions first: a compiler types the content of an argument by the first overload that it tries
 export function withAuth<const M extends Guarding, A, B, C, D, E, F, U, V, W, X, Y, Z>(
   auth: M,
   first: Condition<PrincipalAsked<M>, A, ObjectsAsked<M>, U>,
@@ -120,7 +120,7 @@ export function withAuth<const M extends AuthenticatorLike | Members>(
   auth: M,
   options?: GuardOptions<PrincipalAsked<M>, ObjectsAsked<M>>,
 ): Guard<PrincipalAsked<M>, ObjectsAsked<M>>
-// A compiler reports the error of the last overload: this one says what the principal lacks for a condition
+// A compiler reports the error of the last overload: this overload names the property that the principal lacks for a condition
 export function withAuth<const M extends AuthenticatorLike | Members, A, U>(
   auth: M,
   first: Condition<PrincipalAsked<M>, A, ObjectsAsked<M>, U> | GuardOptions<PrincipalAsked<M>, ObjectsAsked<M>>,

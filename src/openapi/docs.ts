@@ -126,7 +126,7 @@ export const addDocs = <S, C, T, D>(
 
 type DocsHandler = (ctx: Context, next: Next) => unknown
 
-// The document for a request, as an asset. Most applications never serve it, so what makes it is loaded for the first request
+// The document for a request, as an asset. Most applications never serve it, so its code is loaded for the first request
 const documentAsset = (
   routed: Routed<DefaultState, DefaultContext>,
   options: OpenApiOptions,
@@ -180,7 +180,7 @@ declareFactory('docs', docs)
 // The operations that a page describes: those of its router, as they are mounted where the request came in. Mounting clones layers with
 // their prefixes, and a level above puts its guards into the clones. So the page lists the layers of `ctx.router` whose path starts with
 // the path where the page's router was mounted, and whose plan belongs to its application (R13). A plain router is known by its path
-// alone: mounted without one, the document also describes its siblings. A page beside its router describes the router as it is.
+// alone: mounted without a router, the document also describes its siblings. A page beside its router describes the router as it is.
 
 interface MountedRouter {
   readonly stack: Layer[]
@@ -207,7 +207,7 @@ const applicationAt = (own: MountedRouter, part: Part, { router, layerPath }: Mo
   const written = own.stack.find(isPart)
   const running = router.stack.find((layer) => layer.path === layerPath && isPart(layer))
   if (written === undefined || running === undefined) return application
-  // outer applications come first, and a copy of the router has another one at the same position
+  // outer applications come first, and a copy of the router has another layer at the same position
   const { applications } = planOf(written)
   return planOf(running).applications.at(applications.indexOf(application) - applications.length)
 }

@@ -1,6 +1,6 @@
 /**
  * The docs page and its files. The page is the same for every request, and contains nothing of a request. The texts of the API's
- * author are only in HTML text and attributes. There is no inline script, so nothing must be escaped for one. All references are
+ * author are only in HTML text and attributes. There is no inline script, so nothing must be escaped for a script. All references are
  * relative, so the page works after any prefix.
  */
 import { readFileSync } from 'node:fs'

@@ -24,7 +24,7 @@ import {
 const given = (options: OpenApiOptions, isGiven: (name: string) => boolean): object =>
   Object.fromEntries(Object.entries(withoutUndefined(options)).filter(([name]) => isGiven(name)))
 
-/** Merges the author's components with the derived ones. The author's win. */
+/** Merges the components of the author with the derived components. Those of the author win. */
 const componentsOf = (
   derived: OpenAPIV3_1.ComponentsObject,
   own: OpenAPIV3_1.ComponentsObject = {},
@@ -44,7 +44,7 @@ export type ApiDocument = OpenAPIV3_1.Document & {
 }
 
 /**
- * The OpenAPI 3.1 document of a router: a plain one, one of `withAuth`, or an `apiApp`. Build it after the routes, from
+ * The OpenAPI 3.1 document of a router: a plain router, a router of `withAuth`, or an `apiApp`. Build it after the routes, from
  * the router that the application mounts. With a request, the session's cookie has the name that koa-session was given.
  *
  * Throws a TypeError for options that cannot work, for two security schemes under one name, for an `operationId` that
@@ -110,7 +110,7 @@ const makeDocument = <S, C>(router: Routed<S, C>, options: OpenApiOptions, reque
   }
 }
 
-/** Who sends the requests of an operation, if they are deliveries of webhooks. */
+/** The sender of the requests of an operation, if they are deliveries of webhooks. */
 const sendersOf = (description: Description | undefined): ReadonlyArray<string> =>
   description === undefined ? [] : leaves(description).flatMap(({ sender }) => sender ?? [])
 

@@ -20,12 +20,12 @@ export type OperationOptions = OrUndefined<
 > & {
   readonly security?: undefined
   /**
-   * The Request Body Object, or what the handler decodes the JSON body with: a codec of io-ts, or a Standard Schema, such as one of
+   * The Request Body Object, or the decoder of the JSON body in the handler: a codec of io-ts, or a Standard Schema, such as one of
    * zod, valibot and arktype. It is only described, not decoded. The docs page has a field for it.
    */
   readonly requestBody?: Body | Schema<unknown> | undefined
   /**
-   * By status: a Response Object, or what the JSON body is made with: a codec of io-ts, or a Standard Schema, as `requestBody`. So
+   * By status: a Response Object, or the encoder of the JSON body: a codec of io-ts, or a Standard Schema, as `requestBody`. So
    * clients that are generated from the document know the type. Nothing is checked at run time.
    */
   readonly responses?: Readonly<Record<string, ResponseGiven | undefined>> | undefined
@@ -96,7 +96,7 @@ const operationChecks: Checks<OperationOptions> = {
 /**
  * Describes an operation: summary, parameters, request body, responses. Write it after the path, before or after
  * `withAuth`. The document adds `security`, the parameters of the path, and the responses of the guard. It does nothing to a
- * request. Throws a TypeError for what OpenAPI's Operation Object does not have, and for `security`.
+ * request. Throws a TypeError for a member that OpenAPI's Operation Object does not have, and for `security`.
  *
  * @example
  * import Router from '@koa/router'
@@ -164,7 +164,7 @@ const requestBodyObject = (given: Body | Schema<unknown>): Body => {
   const schema = schemaOf('operation({ requestBody })', given, 'input')
   // Safe: anything else is an object of OpenAPI
   if (schema === undefined) return given as Body
-  // a docs page has a field for any JSON, too, if it knows what to show in it
+  // a docs page has a field for any JSON, too, if it knows an example to show in it
   const isAny = Object.keys(schema).length === 0
   return { required: true, content: { 'application/json': { schema, ...(isAny && { example: {} }) } } }
 }
@@ -186,7 +186,7 @@ const responseObject = (
   return { description: STATUS_CODES[status] ?? 'Response', content: { 'application/json': { schema } } }
 }
 
-/** The JSON Schema of a schema or a codec; any JSON for what has none. `undefined` for an object of OpenAPI. */
+/** The JSON Schema of a schema or a codec; any JSON if there is none. `undefined` for an object of OpenAPI. */
 const schemaOf = (where: string, given: object, direction: 'input' | 'output'): JsonSchema | undefined => {
   if (isStandard(given)) return fromStandard(standardOf(where, given), direction)
   return isCodec(given) ? fromCodec(given) : undefined

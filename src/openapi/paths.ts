@@ -65,7 +65,7 @@ const templateOf = (pieces: ReadonlyArray<Piece>): E.Either<string, PathTemplate
 }
 
 // 3.1, Paths Object: a name is unique in a path. The router allows a mounted path to repeat a name
-// (/users/:id/pets/:id), and gives a handler the last one, so that one keeps its name
+// (/users/:id/pets/:id), and gives a handler the last, so the last keeps its name
 const templateParametersOf = (keys: ReadonlyArray<Key>): PathTemplate['parameters'] =>
   keys.reduceRight<PathTemplate['parameters']>((rest, { name: given, type }) => {
     const name = given.replaceAll(/[{}/?#]/g, '_')

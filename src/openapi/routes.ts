@@ -26,7 +26,7 @@ interface DescribedRoute {
   readonly templates: ReadonlyArray<PathTemplate>
 }
 
-/** A route, or a part of one, that OpenAPI cannot list among its paths. */
+/** A route, or a part of a route, that OpenAPI cannot list among its paths. */
 export interface Undescribed {
   readonly path: string
   readonly methods: ReadonlyArray<string>
@@ -99,7 +99,7 @@ interface PlacedOperation {
   readonly names: ReadonlyArray<string>
 }
 
-/** One operation for each path and method: the one that runs first, or if `lastAnswers` the last one. */
+/** One operation for each path and method: the operation that runs first, or if `lastAnswers` the last. */
 const placesOf = (
   operations: ReadonlyArray<Pick<PlacedOperation, 'route' | 'template' | 'method'>>,
   lastAnswers: boolean,
@@ -125,7 +125,7 @@ const placesOf = (
   return { placed: [...placedByKey.values()], shadowed }
 }
 
-/** The first operation of each route keeps its `operationId`. Throws a TypeError if two routes have the same one. */
+/** The first operation of each route keeps its `operationId`. Throws a TypeError if two routes have the same `operationId`. */
 const idsAmong = (placed: ReadonlyArray<PlacedOperation>): ReadonlySet<PlacedOperation> => {
   const holders = new Map<string, PlacedOperation>()
   for (const operation of placed) {
