@@ -49,7 +49,7 @@ describe('httpJwt refuses these options with a TypeError', () => {
       by({ issuer: 'x', publicKey: '-----BEGIN PUBLIC KEY-----\\nMC' }),
       /with \\n, \.replaceAll/,
     ],
-    ['a document', by(`${ISSUER}.well-known/openid-configuration`), /stands in its "issuer"/],
+    ['a document', by(`${ISSUER}.well-known/openid-configuration`), /value of its "issuer"/],
     ['a variable without a value', by('https://undefined.auth0.com/'), /variable in it is not set/],
     [
       'an address in which a variable has no value',
@@ -129,7 +129,7 @@ describe('httpJwt refuses these options with a TypeError', () => {
     [
       'a resource that is not a protectedResource',
       { ...of, protectedResource: { resource: API } },
-      /what protectedResource\({ \.\.\. }\) returns/,
+      /result of protectedResource\({ \.\.\. }\)/,
     ],
     ['a realm with a line break', { ...of, realm: 'a\nb' }, /realm/],
   ])('%s', (_what, options, message) => {

@@ -78,7 +78,7 @@ const text = [
   '',
   ...first,
   '',
-  'What was otherwise, of decisions and of responses:',
+  'Differences of decisions and of responses:',
   '',
   ...second,
   '',
