@@ -37,7 +37,7 @@ export interface PathPattern {
 // path-to-regexp refuses more
 const MAX_ALTERNATIVES = 256
 
-/** Reads a path; `undefined` for one that path-to-regexp refuses. */
+/** Reads a path; `undefined` for a path that path-to-regexp refuses. */
 export const pathPattern = (
   path: string,
   { sensitive = false, strict = false, end = true }: RouterLayer['opts'],

@@ -173,7 +173,7 @@ interface Sealed {
   readonly requirement: Requirement
 }
 
-// A tracer may still replace a function of a layer by one that calls it, because it does so at `app.use`; but a guard only by a guard:
+// A tracer may still replace a function of a layer by a function that calls it, because it does so at `app.use`; but a guard only by a guard:
 // else requests are answered with a 500. Copies (`withAuth(a)(router)`, a router that it is mounted on) are separate, and stay open
 const close = (router: AnyRouter, csrf: ReadonlyMap<unknown, CrossOriginPolicy>, file: string): void => {
   // Safe: reading it has checked that it is a router of @koa/router

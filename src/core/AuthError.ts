@@ -1,7 +1,7 @@
 /**
  * Why a request was not authenticated: a closed union of failures, ordered by strength, folded by a semigroup.
  *
- * A failure is data: it says what happened, and never holds a credential. The error mapper (`Settings.ts`) decides
+ * A failure is data: it names the cause, and never holds a credential. The error mapper (`Settings.ts`) decides
  * which HTTP response it becomes.
  *
  * `failures` has all of them, from the weakest to the strongest.
@@ -259,7 +259,7 @@ export const unfinished = (reason: UnfinishedReason): AuthError =>
 /** @internal The same failure with its cause. */
 export const because = (error: AuthError, why: Why): AuthError => deepFreeze({ ...error, why })
 
-/** @internal The cause of a failure, for developers. Only a hook refuses without one. */
+/** @internal The cause of a failure, for developers. Only a hook refuses without a cause. */
 export const whyOf = ({ _tag, why, reason }: AuthError): Why | undefined => {
   if (why !== undefined || reason !== undefined) return why
   return _tag === 'invalid' ? 'hook' : _tag === 'expired' ? 'expired' : undefined

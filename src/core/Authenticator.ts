@@ -109,7 +109,7 @@ export interface Authenticator<P> extends RTE.ReaderTaskEither<Request, AuthErro
   readonly description: Descriptions.Description
   /**
    * Makes the decision of the call, sync if nothing in it is async. Never throws, and its promise never rejects. The guard passes the
-   * attempt that it made for the request; without one, this makes its own.
+   * attempt that it made for the request; without an attempt, this makes its own.
    */
   readonly evaluate: (request: Request, attempt?: Attempt) => Evaluation<P>
 }
@@ -273,7 +273,7 @@ export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   kind: KindDefinition<X, C, R>,
 ): Authenticator<PrincipalFromAnswer<R>> => {
   const { extract, maxLength = MAX_CREDENTIAL_LENGTH, authenticate } = kind
-  // Safe: `AnyCredentials` lets through exactly what the default of `C` says
+  // Safe: `AnyCredentials` lets through exactly the default of `C`
   const credentials = kind.credentials ?? (AnyCredentials as Schema<C>)
   const validate = decoderOf('authenticator({ credentials })', credentials)
   const decode: Decode<C> = (sent) =>
@@ -283,7 +283,7 @@ export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   const self = stepsOf(kind, leaf, decode)
   const decide: Decide = (attempt) => decideKind(self, attempt)
   const made = make(leaf, kind.around?.(decide, leaf) ?? decide, reading)
-  // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes
+  // Safe: `fromAnswer` lets through exactly the type that `PrincipalFromAnswer` computes
   return keepingScopes(made, authenticate) as Authenticator<PrincipalFromAnswer<R>>
 }
 
@@ -399,7 +399,7 @@ const custom = { challenge: challengeOf('Custom'), ambient: true, extract: anyth
  */
 export const fromFunction = <M extends AuthenticatorLike>(member: M): Authenticator<PrincipalOf<M>> => {
   checkMember('fromFunction', member)
-  // Safe, both: `PrincipalOf` is an authenticator's own principal, or else what `PrincipalFromAnswer` computes
+  // Safe, both: `PrincipalOf` is an authenticator's own principal, or else the type that `PrincipalFromAnswer` computes
   if (isAuthenticator(member)) return member as Authenticator<PrincipalOf<M>>
   const name = functionName(member)
   const notes = { decidedBy: name, functions: [[name, member]] as const }

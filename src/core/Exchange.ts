@@ -99,7 +99,7 @@ export class Exchange {
   settings: Settings = defaults
   /** The captures of the layer whose guard ran last: the router makes new captures for each layer, see `koa/guard.ts`. */
   captures: unknown = undefined
-  /** How many guarded operations are running, each inside of the one before, see `koa/guard.ts`. */
+  /** How many guarded operations are running, each inside of the operation before, see `koa/guard.ts`. */
   declare operations: number
   /** Whether signing in or out has begun, see `sessions/signing.ts`. */
   declare isSigning: boolean | undefined

@@ -67,7 +67,7 @@ const allowedOf = (condition: PrincipalCondition, self: Authenticator<unknown>):
       andThen(authenticate(attempt), (result) => {
         if (E.isLeft(result)) return naming(result)
         try {
-          // Safe: `self` puts on the right what `decide` takes
+          // Safe: `self` puts the argument of `decide` on the right
           const principal = result.right as never
           const allowed =
             accepted === true

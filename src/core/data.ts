@@ -212,7 +212,7 @@ export const sealedMark = Symbol.for('koa-with-auth/sealed')
 /**
  * Keeps the marks of functions under OpenTelemetry's Koa instrumentation, which Sentry uses too.
  *
- * At `app.use(router.routes())` it replaces each function of each layer by one without its properties. Then the guard
+ * At `app.use(router.routes())` it replaces each function of each layer by a function without its properties. Then the guard
  * could not be found any more. It does not replace a function twice: a replaced function has `true` under a symbol
  * named `koa-layer-patched`, which is private to each copy of it. So ours inherit `true` for every symbol of this name.
  * The cost: no span for guards. All other properties are those of a function. `spec/package/tracers.http.slow.spec.ts` pins this.

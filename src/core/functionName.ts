@@ -50,7 +50,7 @@ export const ofThisPackage = <F extends Function>(f: F): F => {
   return f
 }
 
-/** Whether the text of a function says nothing about it: a bound function, or a proxy of one. */
+/** Whether the text of a function says nothing about it: a bound function, or a proxy of a function. */
 const isBound = (f: Function): boolean => /^function\s*\(\)\s*\{\s*\[native code\]\s*\}$/.test(functionText(f))
 
 const functionText = (f: Function): string => Function.prototype.toString.call(f)

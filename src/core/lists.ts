@@ -12,7 +12,7 @@ import { keepingScopes } from './granted.js'
 import { checkMember, declareFactories, checkGroup, isList } from './options.js'
 
 /**
- * Tries another authenticator if this one fails, and keeps both failures. After an outage or an exception, it does not try the
+ * Tries another authenticator if this authenticator fails, and keeps both failures. After an outage or an exception, it does not try the
  * other. `altW` lets the principals differ.
  *
  * @example

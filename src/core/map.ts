@@ -68,7 +68,7 @@ export function map(f: (principal: never) => unknown): (self: Authenticator<unkn
     return onSuccess(self, (result) => {
       if (result.right === undefined && isAnonymous(result)) return result
       try {
-        // Safe: `self` puts on the right what `f` takes
+        // Safe: `self` puts the argument of `f` on the right
         const principal = f(result.right as never)
         if (!principal || isThenable(principal)) return mistake(new TypeError(noPrincipal(principal)))
         return E.right(principal)
@@ -152,7 +152,7 @@ export const describedAs = <O>(original: Authenticator<O>) => {
         return E.isLeft(result) ? result : accept(result.right, evidenceFor(attempt, result, 'last'))
       })
     }
-    // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes, and anonymous callers where `original` does
+    // Safe: `fromAnswer` lets through exactly the type that `PrincipalFromAnswer` computes, and anonymous callers where `original` does
     return make(wrappedBy(description, 'describedAs'), decide, readerOf(original)) as Authenticator<
       PrincipalFromAnswer<P> | AnonymousOf<O, P>
     >

@@ -34,7 +34,7 @@ const unless =
         },
       }
     }
-    // Safe: what passes is what `member` let in, or anonymous
+    // Safe: the result is a principal of `member`, or anonymous
     return combined([fromFunction(member)] as const, optionally) as Authenticator<PrincipalOf<M> | undefined>
   }
 

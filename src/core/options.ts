@@ -170,7 +170,7 @@ const isScalar = (u: unknown): boolean => typeof u !== 'function' && (typeof u !
 
 const isFlat = (u: unknown): boolean => isScalar(u) || (Array.isArray(u) && u.every(isScalar))
 
-// A change of what was passed must not change who gets in, because the policy file says what was passed. What has methods stays itself
+// A later change of an option must not change the admitted callers, because the policy file has the passed value. A value with methods stays itself
 const settled = (value: unknown): unknown => {
   if (Array.isArray(value)) return Array.from<unknown>(value)
   return isPlain(value) && Object.values(value).every(isFlat)
@@ -196,7 +196,7 @@ export const checkOptions = <T extends object>(where: string, options: T, checks
     check(optionOf(where, name), value, isThere)
     if (value !== undefined || (name === 'auth' && isThere)) given.push([name, settled(value)])
   }
-  // Safe: options of the same names and values; what is left out was undefined
+  // Safe: options of the same names and values; a missing option was undefined
   return bare(Object.fromEntries(given)) as Given<T>
 }
 

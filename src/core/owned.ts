@@ -101,7 +101,7 @@ export const owned = <const N extends string, U, R, O = unknown>(
       checkDemanding(caller, member.description)
       return finding(name, given, member)
     })
-  // Safe: the principal does not change, and the object is what `find` returned
+  // Safe: the principal does not change, and the object is the result of `find`
   return declareCondition('owned', condition) as unknown as ReturnType<typeof owned<N, U, R, O>>
 }
 
@@ -109,7 +109,7 @@ type ObjectHook = (...given: readonly [unknown, unknown, Request]) => unknown
 
 const finding = (name: string, options: OwnedOptions<never, unknown>, self: Authenticator<unknown>): Halves => {
   const { param, refuse = 404, name: label } = options
-  // Safe, both: `self` puts on the right what they take
+  // Safe, both: `self` puts their argument on the right
   const find = options.find as unknown as ObjectHook
   const allow = options.allow as unknown as ObjectHook | undefined
   const { description: member } = self

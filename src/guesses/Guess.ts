@@ -28,7 +28,7 @@ export interface Guess {
 }
 
 /**
- * @internal The counts of a guess, the narrow ones first. A guess that a narrow count refuses must not count under the others.
+ * @internal The counts of a guess, the narrow counts first. A guess that a narrow count refuses must not count under the others.
  * `address` is an IPv4 address, or the /64 network of an IPv6 address. Guesses that another site made a browser send have counts of their own.
  */
 export const countsIn = (limiters: Limiters) => {
@@ -85,7 +85,7 @@ const guessIn = <C>(
 ): Guess => {
   // malformed credentials name no account
   if (E.isLeft(decoded)) return {}
-  // Safe: the caller declares `C` and knows what `decode` returns
+  // Safe: the caller declares `C` and knows the result of `decode`
   return keys === undefined ? accountIn(decoded.right) : checkGuess(keys(request, decoded.right as C))
 }
 

@@ -164,7 +164,7 @@ type NumberName = 'msBeforeNext' | 'consumedPoints' | 'remainingPoints' | 'point
 
 /** @internal The number that an object has under a name; `undefined` if it has none. */
 export const numberIn = (u: unknown, name: NumberName): number | undefined => {
-  // Safe: what is there is unknown
+  // Safe: the values are unknown
   const value = typeof u === 'object' && u !== null ? (u as { readonly [K in NumberName]?: unknown })[name] : undefined
   return typeof value === 'number' && !Number.isNaN(value) ? value : undefined
 }

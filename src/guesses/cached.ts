@@ -80,7 +80,7 @@ export const cached = <C extends ReadonlyArray<unknown>, R>(
   // No digest leaves this process, so a hash of secret and credential is enough; an HMAC takes two hashes
   const secret = randomId()
   const self: Cache = {
-    // Safe: it is called with what the hook is called with
+    // Safe: it is called with the arguments of the hook
     verify: verify as unknown as VerifyHook,
     maxAge,
     passed: memory({ size, maxAge, dropsFirst: 'least recently used' }),
@@ -93,7 +93,7 @@ export const cached = <C extends ReadonlyArray<unknown>, R>(
     self.flights.delete(key)
     self.passed.delete(key)
   }
-  // Safe: what it lets in is what `verify` let in
+  // Safe: it lets in the principals of `verify`
   return keepingScopes(
     sayingWords(Object.assign(returningResults(hook), { forget }), `cached ${maxAge / 1000} s`),
     verify,

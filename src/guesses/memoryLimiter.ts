@@ -40,7 +40,7 @@ export const memoryLimiter = (points: number, duration: number): Limiter & { poi
   return {
     points,
     duration,
-    // eslint-disable-next-line @typescript-eslint/require-await -- what it throws is a rejection
+    // eslint-disable-next-line @typescript-eslint/require-await -- an exception of it is a rejection
     consume: async (key) => {
       const now = performance.now()
       const before = current(key, now)

@@ -165,7 +165,7 @@ export const throttled = <C = unknown>(
     const self: Throttle = { ...shared, leaf, reading, authenticate: decideOf(authenticator), failed }
     return make(wrappedBy(leaf, words, { throttled: true }, keys), (attempt) => decide(self, attempt), reading)
   }
-  // Safe: the principal is the one that the authenticator itself let in
+  // Safe: the principal is that of the authenticator itself
   const combinator = ((self: Authenticator<unknown>) => aroundEachKind(self, around)) as <A>(
     self: Authenticator<A>,
   ) => Authenticator<A>

@@ -87,7 +87,7 @@ const DEFAULT_TIMEOUT = 2000
 const DEFAULT_AGE = 30_000
 
 /**
- * Opaque tokens. 401 `error="invalid_token"` for one that is not active or not for this audience; 503 for anything but
+ * Opaque tokens. 401 `error="invalid_token"` for a token that is not active or not for this audience; 503 for anything but
  * a 200 with a JSON object. Throws a TypeError for options that cannot work.
  *
  * @example
@@ -138,7 +138,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     ...auditNote('authorizedParties', options.authorizedParties),
   ]
   const scheme = { scheme: { type: 'http', scheme: 'bearer' } as const, notes }
-  // Safe: it lets in what the hook returns; without a hook, `R` is the server's answer
+  // Safe: it lets in the result of the hook; without a hook, `R` is the server's answer
   return tokenKind(scheme, options, (token) => checkToken(self, token)) as Authenticator<PrincipalFromAnswer<R>>
 }
 

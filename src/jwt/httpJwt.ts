@@ -53,7 +53,7 @@ export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
   /**
    * The issuers of the tokens. A URL means discovery (RFC 8414, then OpenID Connect). An object has exactly one of `jwksUri`, `jwks`,
    * `publicKey` and `secret`. An array has several of these. The `audience` and `algorithms` of an issuer replace the general options.
-   * A function finds the issuer of a token by its `iss`, such as that of a tenant: return nothing for one that you do not know.
+   * A function finds the issuer of a token by its `iss`, such as that of a tenant: return nothing for an unknown issuer.
    */
   readonly issuer: Issuer | ReadonlyArray<Issuer> | FindIssuer | FindIssuerAlone
   /** The algorithms that tokens may be signed with. Default RS256, PS256, ES256, EdDSA, Ed25519; with a `secret` HS256. */
@@ -165,7 +165,7 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   const [first, second] = bound.schemes
   const one = tokenKind(first, options, check)
   const made = second === undefined ? one : alt(() => tokenKind(second, withDerivedName(options, second), check))(one)
-  // Safe: it lets in what the hook returns, as `authenticator` computes it; without a hook, `R` is the claims
+  // Safe: it lets in the result of the hook, as `authenticator` computes it; without a hook, `R` is the claims
   return Object.assign(made, { ready }) as HttpJwt<PrincipalFromAnswer<R>>
 }
 

@@ -82,7 +82,7 @@ const algorithmTerms: ReadonlyMap<unknown, Terms> = new Map<unknown, Terms>([
 // RFC 7518 §3.3
 const MIN_RSA_BITS = 2048
 
-// Their checks take about a millisecond and more. All others were measured to take less than half of one: RSA with 2048, 4096 and 8192
+// Their checks take about a millisecond and more. All others were measured to take less than half a millisecond: RSA with 2048, 4096 and 8192
 // bits 0.02, 0.05 and 0.2 ms, P-256 and Ed25519 0.05 ms, P-384 0.4 ms
 const isSlow = ({
   modulusLength = 0,

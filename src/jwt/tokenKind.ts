@@ -232,7 +232,7 @@ export const tokenKind = <C, R>(
 
 const tokenNotes = (revoked: Function | undefined, schema: unknown, resource: ProtectedResource | undefined) => [
   ...(revoked === undefined ? [] : [`unless revoked by ${functionName(revoked)}`]),
-  // Safe: its label says nothing of what it makes
+  // Safe: its label says nothing of its result
   ...auditNote('claims', schema === undefined ? undefined : schemaLabel(schema as Schema<never>)),
   ...auditNote('origins', resource?.origins),
 ]

@@ -27,7 +27,7 @@ export const keepable = is.that(isKeepable, 'must be a string of well-formed Uni
 // Standard JSON Schema describes the output of a schema; a schema without it is checked with each owner
 const isOfOthers = (standard: object): boolean => {
   try {
-    // Safe: what is not like this throws, or is compared with strings
+    // Safe: any other value throws, or is compared with strings
     const { jsonSchema } = standard as {
       readonly jsonSchema: { readonly output: (options: { readonly target: string }) => { readonly type?: unknown } }
     }

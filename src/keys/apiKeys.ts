@@ -200,7 +200,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       (peppers instanceof Uint8Array ? [peppers] : peppers).map((one) => createSecretKey(one)),
     ),
     adopted,
-    // Safe: it decodes unknown values, and encodes only what `ApiKeys<O>` takes
+    // Safe: it decodes unknown values, and encodes only owners that `ApiKeys<O>` takes
     owners: ownersOf(given.owner as Parameters<typeof ownersOf>[0]),
     known: memory({ size: KNOWN, maxAge: Infinity, dropsFirst: 'least recently used' }),
     tell: connected(given.signals),
@@ -212,7 +212,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     // Safe: `options.owner` decodes to it; by default it is a string
     list: (owner) => list(self, owner) as Promise<ReadonlyArray<ApiKey<O>>>,
     adopt: (keyDigest, key) => adopt(self, keyDigest, key),
-    // Safe, twice: the same; and it is called with what `verdict` lets in
+    // Safe, twice: the same; and it is called with the result of `verdict`
     authenticate: sayingScopes(
       returningResults((request: Request, key: string) => authenticate(self, request, key) as Evaluation<ApiKey<O>>),
       (key) => (key as ApiKey).scopes,

@@ -1,5 +1,5 @@
 /**
- * API keys in a store: each method of `apiKeys` is one question, or one change of one text.
+ * API keys in a store: each method of `apiKeys` is one question, or one change of one string.
  *
  * A set of the owner names a key before the key exists, so every key that works is listed. A change replaces the text that it has read; if
  * another change came in between, it reads again. So a failed or interrupted change has happened or not, and can be repeated.

@@ -123,7 +123,7 @@ export const clientCertificate = <R = CertificateOwner>(
       return O.isSome(sent) ? new End(endsAt(sent.value)) : undefined
     },
   }
-  // Safe: it lets in what the hook returns; without a hook, `R` is the owner
+  // Safe: it lets in the result of the hook; without a hook, `R` is the owner
   return kindOf<SentCertificate, unknown, X509Certificate>({
     ...documented(scheme, given),
     challenge: Challenge.make('ClientCertificate', { ...(realm !== undefined && { realm }) }),

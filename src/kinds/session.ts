@@ -405,7 +405,7 @@ export const typedKinds = <U>(users: Users): SessionKinds<U> => {
   const factory = (demanded: SessionRight) =>
     declareFactory(demanded.name, (options: SessionKindOptions & RefuseOptions = {}): Authenticator<U> => {
       const given = checkOptions<SessionKindOptions>(demanded.name, options, demanded.checks)
-      // Safe: it lets in what `loadUser` loads
+      // Safe: it lets in the user that `loadUser` loads
       return sessionKind(demanded, users, given) as Authenticator<U>
     })
   return {

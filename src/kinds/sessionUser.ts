@@ -68,7 +68,7 @@ export const rightsFrom = (where: string, options: RightsOptions<never>): Rights
     byFlag: (user: object) => boolean,
   ): ((user: object) => boolean) => {
     const f = options[name]
-    // Safe: it takes what `loadUser` loads
+    // Safe: it takes the user that `loadUser` loads
     return f === undefined ? byFlag : (user) => checkAnswer(`${where}: ${name}`, f(user as never))
   }
   const flags = allFlags.filter((name) => options[name] === undefined)

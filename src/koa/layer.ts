@@ -46,7 +46,7 @@ export const markGuard = <F extends Function>(
 
 /**
  * Notes an exception of the functions after it, if a user was signing in or out. A function behind a guard can answer
- * the exception of one that comes after it, so the guard does not see it. So there is an observer between them, in
+ * the exception of a function that comes after it, so the guard does not see it. So there is an observer between them, in
  * layers that have a guard.
  */
 const observe = (ctx: Context, next: Next): Promise<unknown> => {

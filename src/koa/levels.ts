@@ -102,7 +102,7 @@ const keptPlanOf = <S, C>(layer: Layer<S, C>): Plan => {
   )
 }
 
-/** The plan with its functions in the order of the table in `plan.ts`. Throws a TypeError for two guards, and for one without a handler. */
+/** The plan with its functions in the order of the table in `plan.ts`. Throws a TypeError for two guards, and for a guard without a handler. */
 const functionsInOrder = (plan: Plan, layer: ReadLayer): Plan => {
   if (plan.guard === undefined) return plan
   if (plan.after.some(isGuard)) throw new TypeError(`${labelOf(layer)}: ${guardTwice}`)

@@ -221,7 +221,7 @@ export const settingsFrom = ({
   const given: Partial<Settings> = {
     ...others,
     ...(origins !== undefined && { trustedOrigins: trustedOrigins(origins, functionName) }),
-    // Safe: the author says what the principals of the application are
+    // Safe: the author declares the principals of the application
     ...(events !== undefined && { events: events as Settings['events'] }),
   }
   const add: Addition = (outer) => ({
