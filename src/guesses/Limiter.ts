@@ -60,7 +60,7 @@ export type Counted =
       readonly count: Count
       /** The answer of the limiter. */
       readonly answer: unknown
-      /** When its window ends, as `performance.now()`. If it were taken back in the next window, that would be one guess for free. */
+      /** When its window ends, as `performance.now()`. */
       readonly until: number
     }
   | { readonly _tag: 'TooMany'; readonly count: Count; readonly answer: unknown }
@@ -143,9 +143,12 @@ export const takeBack = (counted: Counted): void => {
   if (counted._tag === 'Counted') reward(counted.count, counted.until)
 }
 
+// In milliseconds: sent later, it could reach the store in the next window, where it would be guesses for free
+const TOO_LATE = 50
+
 // Not awaited: if the store fails now, the guess stays counted until its window ends
 const reward = ({ limiter, key, points }: Count, until: number): void => {
-  if (performance.now() >= until) return
+  if (performance.now() >= until - TOO_LATE) return
   try {
     Promise.resolve(points === undefined ? limiter.reward?.(key) : limiter.reward?.(key, points)).catch(() => {})
   } catch {
