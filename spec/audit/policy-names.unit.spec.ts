@@ -117,6 +117,7 @@ describe('S04 what is around an authenticator is in its line', () => {
       introspected('b'),
       '[bearer endpoint https://login.example/b audience api]',
     ],
+    ['what was sent first', firstPresent([admin, basic]), anyOf([admin, basic]), '[bearer] or [basic]'],
     ['superusers', sessionAuth(), sessionAuthSuperUser(), '[session in cookie koa.sess of a superuser]'],
   ]
   const around: ReadonlyArray<[name: string, f: (a: unknown) => unknown]> = [

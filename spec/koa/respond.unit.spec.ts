@@ -42,7 +42,7 @@ const responseOf = (httpVersionMajor: 1 | 2): Response => {
 
 const state = (response: Response) => ({
   status: response.res.statusCode,
-  message: response.res.statusMessage,
+  message: response.req.httpVersionMajor === 1 ? response.res.statusMessage : undefined,
   // Safe: Koa's response has these properties
   ...(({ _body, _explicitStatus, _explicitNullBody }) => ({ _body, _explicitStatus, _explicitNullBody }))(
     response as unknown as Record<string, unknown>,
@@ -77,6 +77,19 @@ describe.each([1, 2] as const)('with HTTP/%i', (version) => {
       expect(state(response)).toStrictEqual(before)
     })
   })
+})
+
+it('HTTP/2 has no message, and Node warns of whoever reads or writes it', () => {
+  const response = responseOf(2)
+  const refuse = (): never => expect.fail('it was read or written')
+  Object.defineProperty(response.res, 'statusMessage', { get: refuse, set: refuse })
+  for (const status of [404, 202]) {
+    response.status = status
+    const snapshot = take(response)
+    response.res.statusCode = 500
+    restore(response, snapshot)
+    expect(response.status).toBe(status)
+  }
 })
 
 it('restoring does not change unchanged fields: their names keep their letter case', () => {

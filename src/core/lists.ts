@@ -5,7 +5,7 @@ import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { combined, decideOf, fromFunction, changed, combinedMembers } from './Authenticator.js'
 import type { Authenticator, AuthenticatorLike, Halves, PrincipalOf } from './Authenticator.js'
-import { admitsAnonymous, anyOfDescriptions, constantFailure, isSent, skipped } from './Description.js'
+import { admitsAnonymous, anyOfDescriptions, constantFailure, isSent, noted, skipped } from './Description.js'
 import type { AnyOf, Description } from './Description.js'
 import { isAnonymous, type Evaluation, type Result } from './Result.js'
 import { keepingScopes } from './granted.js'
@@ -175,11 +175,11 @@ export function firstPresent(group: Group): Authenticator<unknown> {
 
 const firstSent = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
   const decides = members.map((member) => decideOf(member))
-  const description: AnyOf = {
-    _tag: 'AnyOf',
-    members: members.map((member) => member.description),
-    firstPresent: true,
-  }
+  const description = noted<AnyOf>(
+    { _tag: 'AnyOf', members: members.map((member) => member.description), firstPresent: true },
+    // the policy file says it beside each member, because a list lets in requests that this refuses
+    { wrappers: ['first sent'] },
+  )
   const from = (at: number, before: ReadonlyArray<AuthError>, attempt: Attempt): Evaluation<unknown> => {
     const decide = decides[at]
     // a group has a member, so there is at least one failure

@@ -137,8 +137,14 @@ const untouched: ResponseSnapshot = {
 const isInitialResponse = (response: Response): boolean =>
   internalsOf(response)._explicitStatus === undefined &&
   response.res.statusCode === 404 &&
-  response.res.statusMessage === undefined &&
+  messageOf(response) === undefined &&
   response.res.getHeaderNames().length === 0
+
+// HTTP/2 has none (RFC 9113 §8.3.2), and Node warns of whoever reads or writes it
+const hasMessage = ({ req }: Response): boolean => !(req.httpVersionMajor >= 2)
+
+const messageOf = (response: Response): string | undefined =>
+  hasMessage(response) ? response.res.statusMessage : undefined
 
 /**
  * Takes the state of a response. Authenticators must not write the response, but a hook can: a status, a header, or the
@@ -146,10 +152,10 @@ const isInitialResponse = (response: Response): boolean =>
  */
 export const take = (response: Response): ResponseSnapshot => {
   if (isInitialResponse(response)) return untouched
-  const { statusCode, statusMessage } = response.res
+  const { statusCode } = response.res
   const { _body, _explicitStatus, _explicitNullBody } = internalsOf(response)
   return {
-    head: { statusCode, statusMessage },
+    head: { statusCode, statusMessage: messageOf(response) },
     internals: { _body, _explicitStatus, _explicitNullBody },
     headers: copyHeaders(response.res.getHeaders()),
   }
@@ -163,7 +169,8 @@ export const restore = (response: Response, before: ResponseSnapshot): void => {
   if (before === untouched && isInitialResponse(response)) return
   const { res } = response
   if (res.headersSent) return
-  Object.assign(res, before.head)
+  const { statusCode } = before.head
+  Object.assign(res, hasMessage(response) ? before.head : { statusCode })
   Object.assign(internalsOf(response), before.internals)
   restoreHeaders(res, before.headers)
 }
