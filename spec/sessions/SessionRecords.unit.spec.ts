@@ -3,6 +3,7 @@ import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { expect, it } from 'vitest'
 import { endFor, endForwarded, forward, sessionEnds } from '../../src/sessions/SessionEnds.js'
 import {
+  entryKey,
   replaceStamp,
   sessionKey,
   stampFor,
@@ -13,6 +14,15 @@ import {
 
 const records = (store: Store = memoryStore()): SessionRecords => ({
   ...{ name: 'shop', store, idle: 1000, absolute: 10_000, longest: 100_000 },
+})
+
+it('a key is of one application, one user and one entry, however their names are cut', () => {
+  const keys = [
+    ...[stampKey('shop', 'anna'), stampKey('shopa', 'nna'), stampKey('shop', 'bert'), stampKey('', 'shopanna')],
+    ...[entryKey('shop', 'anna', 'x'), entryKey('shop', 'bert', 'x'), entryKey('shop', 'ann', 'ax')],
+    entryKey('other', 'anna', 'x'),
+  ]
+  expect(new Set(keys).size).toBe(keys.length)
 })
 
 it('a user without a stamp gets one, which stays until it is replaced', async () => {

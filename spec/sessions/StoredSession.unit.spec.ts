@@ -1,6 +1,7 @@
 /** What is known of the ids of a session in one request. */
 import { expect, it } from 'vitest'
-import { StoredSession } from '../../src/sessions/StoredSession.js'
+import { inTime, parsed, StoredSession } from '../../src/sessions/StoredSession.js'
+import { stoppedClock } from '../support/runs/clock.js'
 
 const untouched = { isWritten: false, isEnded: false }
 
@@ -26,4 +27,24 @@ it('an id that is read again is known by what was read last', () => {
   stored.read('one', 'first')
   stored.read('one', 'second')
   expect([...stored.ids]).toStrictEqual([['one', { textRead: 'second', ...untouched }]])
+})
+
+it.each<[boolean, number, number]>([
+  [true, 1, 1000],
+  [false, 0, 1000],
+  [false, 500, 1500],
+  // it was written by a clock that was wrong
+  [true, 1999, 1000],
+  [false, 2000, 1000],
+])('is in time, %s: one that ends in %i ms, and lasted %i, where idle is 1000', (expected, rest, lasted) => {
+  stoppedClock()
+  const data = { _expire: Date.now() + rest, _maxAge: lasted, a: 1 }
+  expect(inTime(data, 1000)).toBe(expected)
+  expect(data).toStrictEqual({ _expire: Math.min(Date.now() + rest, Date.now() + rest - lasted + 1000), a: 1 })
+})
+
+it('data without times are in time, and no key of koa-session is data', () => {
+  expect(inTime({ _expire: 1, a: 1 }, 1000)).toBe(true)
+  expect(parsed('{"a":1,"maxAge":1,"__proto__":{},"save":1}')).toEqual({ a: 1 })
+  expect(parsed('[]')).toBeUndefined()
 })

@@ -122,6 +122,8 @@ describe('a parser above the guard', () => {
     const site = await webhookSite({ above: [bodyParser()] })
     expect((await site.send(JSON_BODY, json)).status).toBe(204)
     expect(site.handled.map(String)).toStrictEqual([JSON_BODY])
+    const short = await webhookSite({ above: [bodyParser()], hook: { maxLength: JSON_BODY.length - 1 } })
+    expect([(await short.send(JSON_BODY, json)).status, short.handled]).toStrictEqual([413, []])
   })
 
   it('that does not read this content type leaves the body to the guard', async () => {
@@ -155,11 +157,11 @@ describe('a parser above the guard', () => {
 
 describe('a body that is no good', () => {
   // a delivery of nine bytes of which these have come
-  const begun = (port: number, sent: string) => {
+  const begun = (port: number, sent: string, length = 'Content-Length: 9') => {
     const socket = connect(port, '127.0.0.1')
     onTestFinished(() => void socket.destroy())
     socket.write(
-      `POST /hook HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nX-Hub-Signature-256: ${githubSignature('')}\r\n\r\n${sent}`,
+      `POST /hook HTTP/1.1\r\nHost: a\r\n${length}\r\nX-Hub-Signature-256: ${githubSignature('')}\r\n\r\n${sent}`,
     )
     return socket
   }
@@ -167,6 +169,7 @@ describe('a body that is no good', () => {
   it.each([
     ['by its Content-Length', 'Content-Length: 9\r\n\r\n123456789'],
     ['by its chunks', 'Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n4\r\n6789\r\n0\r\n\r\n'],
+    ['by far', `Transfer-Encoding: chunked\r\n\r\n30d40\r\n${'a'.repeat(200_000)}\r\n0\r\n\r\n`],
   ])('is too long %s: 413, and the connection can be used again', async (_name, rest) => {
     const site = await webhookSite({ hook: { maxLength: 8 } })
     const head = `POST /hook HTTP/1.1\r\nHost: a\r\nX-Hub-Signature-256: ${githubSignature('123456789')}\r\n`
@@ -177,9 +180,12 @@ describe('a body that is no good', () => {
     expect(site.handled.map(String)).toStrictEqual(['12345678'])
   })
 
-  it('is refused by its length before it has come', async () => {
+  it.each([
+    ['its length', 'Content-Length: 9', ''],
+    ['what came', 'Transfer-Encoding: chunked', '9\r\n123456789\r\n'],
+  ])('is refused by %s before all has come', async (_name, length, sent) => {
     const site = await webhookSite({ hook: { maxLength: 8 } })
-    const [first] = (await once(begun(site.port, ''), 'data')) as [Buffer]
+    const [first] = (await once(begun(site.port, sent, length), 'data')) as [Buffer]
     expect(first.toString()).toMatch(/^HTTP\/1\.1 413/)
   })
 

@@ -207,6 +207,7 @@ describe('Standard Webhooks', () => {
     expect(await send('a', { ...headers, 'Webhook-Signature': behind(19) })).toBe('204')
     expect(await send('a', { ...headers, 'Webhook-Signature': behind(20) })).toBe('401 malformed syntax')
     expect(await send('b', { ...headers, 'Webhook-Signature': good })).toBe('401 invalid signature')
+    expect(await send('a', { ...headers, 'Webhook-Signature': good.replace(/=+$/, '') })).toBe('401 invalid signature')
     // a signature of one version is none of the other
     expect(await send('a', { ...headers, 'Webhook-Signature': good.replace('v1a', 'v1') })).toBe(
       '401 invalid signature',
@@ -218,7 +219,39 @@ describe('Standard Webhooks', () => {
     expect(await send('a', standardHeaders('a', { id: 'msg.1' }))).toBe('401 malformed syntax')
     expect(await send('a', standardHeaders('a', { id: '' }))).toBe('401 malformed syntax')
     expect(await send('a', standardHeaders('a'))).toBe('204')
+    const written = { ...standardHeaders('a'), 'Webhook-Timestamp': `0${now()}` }
+    expect(await send('a', written)).toBe('401 malformed syntax')
   })
+})
+
+it.each<[string, WebhookOptions['scheme'], Headers]>([
+  ['GitHub', github, { 'X-Hub-Signature-256': `sha512=${hmac('a')}` }],
+  ['Slack', slack, { ...slackHeaders('a'), 'X-Slack-Signature': `v1=${hmac(`v0:${now()}:a`)}` }],
+])('a signature of another version is none: %s', async (_name, scheme, headers) => {
+  const { send } = await site({ scheme, secrets: SECRET })
+  expect(await send('a', headers)).toBe('401 malformed syntax')
+})
+
+it.each<[string, WebhookOptions['scheme'], Headers, number, number]>([
+  ['could come again', stripe, stripeHeaders('a'), 16_000, 16_000],
+  [
+    'is tried again, if it has no time',
+    github,
+    { 'X-Hub-Signature-256': `sha256=${hmac('a')}` },
+    600_000,
+    2_592_000_000,
+  ],
+])('a delivery is taken for as long as it %s', async (_what, scheme, headers, lease, lifetime) => {
+  const lifetimes: number[] = []
+  const spent = {
+    use: async (_id: string, ms: number) => lifetimes.push(ms) > 0,
+    release: async (_id: string, ms = 0) => void lifetimes.push(ms),
+  }
+  const own = scheme.isTimed === false ? {} : { tolerance: 10_000 }
+  const { send } = await site({ scheme, secrets: SECRET, spent, ...own })
+  expect(await send('a', headers)).toBe('204')
+  // that its handler runs, and the delivery, which ends first if the process does; then the delivery for good
+  await expect.poll(() => lifetimes).toEqual([lease, 0.9 * lease, lifetime, 0])
 })
 
 describe('Stripe', () => {
