@@ -192,7 +192,7 @@ const isDiscovery = ({ demands }: AccessPath): boolean =>
   demands.some(({ credential }) => credential === 'OpenID Connect')
 
 const accessLabel = (ways: ReadonlyArray<AccessPath> | undefined): string => {
-  if (ways === undefined) return 'what a function decides'
+  if (ways === undefined) return 'the decision of a function'
   return ways.some(({ takesAnything }) => takesAnything) ? 'nothing' : waysInWords(ways)
 }
 

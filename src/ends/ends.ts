@@ -62,7 +62,7 @@ class Deadlines {
     this.#lowest = Math.min(this.#lowest, offset)
     if (offset - this.#lowest <= DRIFT && this.#offset - offset <= DRIFT) return
     this.#offset = this.#lowest = offset
-    // a clock that is right again gives back what it had taken away
+    // a clock that is right again gives back the time that it had taken away
     for (const end of this.#ends) end.due = Math.min(end.latest, end.at - offset)
     for (let index = (this.#ends.length >> 1) - 1; index >= 0; index--) {
       const end = this.#ends[index]

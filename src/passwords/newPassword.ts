@@ -131,7 +131,7 @@ const decodedFilter = ({ bits, data }: typeof commonFilter): ReadonlySet<number>
   return found
 }
 
-// --- what it contains
+// --- words of the context
 
 const foldedOf = (text: string): string => text.normalize('NFKC').toLowerCase()
 

@@ -91,7 +91,7 @@ const isEndedHere = (self: SessionEnds, { key, signIn }: SessionEnd): boolean =>
   )
 }
 
-// So many rotations of one session are followed at once: a store that answers wrongly could lead in a circle
+// How many rotations of a session are followed at once: a store that answers wrongly could lead in a circle
 const MOST_ROTATIONS = 1000
 
 const throwEndless = (): never => {

@@ -3,7 +3,7 @@
  * time, and a MAC. The MAC binds these to the id of the session and to the application.
  *
  * It contains no rights, because the user is loaded at each request. `logOutEverywhere` replaces the stamp. So no index of sessions is
- * needed, and no comparison of clocks of different machines. Without the MAC, whoever can write into a session (by a polluted prototype, by
+ * needed, and no comparison of clocks of different machines. Without the MAC, an attacker who can write into a session (by a polluted prototype, by
  * `Object.assign(ctx.session, body)`, or in the database) could sign in as any user.
  */
 import type { Request } from 'koa'
@@ -206,7 +206,7 @@ export class SignInReports {
     if (signedOut.hasSubscribers && this.isFirst(session)) this.signedOut(user, 'ended', session)
   }
 
-  /** Whether the end of a session, by its digest, is new, among those that are remembered. */
+  /** Whether the end of a session, by its digest, is new, among those that are kept. */
   isFirst(session: string): boolean {
     const isFirst = this.#ended.get(session) === undefined
     if (isFirst) this.#ended.set(session, fromNow(true))

@@ -38,7 +38,7 @@ export const parsed = (text: string): SessionData | undefined => {
 }
 
 /**
- * Whether a session was used not too long ago. Its `_expire` becomes what holds now. Removes `_maxAge`, how long the session lasted when
+ * Whether a session was used not too long ago. Its `_expire` becomes the present limit. Removes `_maxAge`, how long the session lasted when
  * it was written: koa-session would always prefer it to the option.
  */
 export const inTime = (data: SessionData, idle: number): boolean => {

@@ -193,7 +193,7 @@ export interface KindForm {
   readonly path?: string | undefined
 }
 
-/** A check of the path of a route, in printable ASCII, without a query and a fragment; `what` says which one, with an example. */
+/** A check of the path of a route, in printable ASCII, without a query and a fragment; `what` names the route, with an example. */
 export const routePath = (what: string): Check =>
   is.like(/^\/(?!\/)[\x21-\x22\x24-\x3e\x40-\x5b\x5d-\x7e]*$/, `must be the path of ${what}`)
 

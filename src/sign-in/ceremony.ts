@@ -125,7 +125,7 @@ const WRONG_OF_BROWSER = 50
 const WRONG_OF_ADDRESS = 1000
 const QUARTER = 15 * 60
 
-// An id is remembered longer than its handle can be opened, also if the clocks of two machines differ a little
+// The store keeps an id longer than its handle can be opened, also if the clocks of two machines differ a little
 const MARGIN = 60_000
 
 type BoundKind = Pick<AnyKind, 'name' | 'bound'>

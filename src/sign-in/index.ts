@@ -1,7 +1,7 @@
 /**
  * koa-with-auth/sign-in: signing in by ceremonies.
  *
- * Reading guide: `Kind.ts` says what a kind is. `ceremony.ts` seals, opens and uses each answer once; it knows no Koa. `beginning.ts` and
+ * Reading guide: `Kind.ts` defines a kind. `ceremony.ts` seals, opens and uses each answer once; it knows no Koa. `beginning.ts` and
  * `signIn.ts` make middleware of it: `request.ts` finds the application and the browser, `pages.ts` answers. The kinds are in `mail.ts`
  * and `secondFactor.ts`.
  */

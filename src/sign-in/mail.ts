@@ -47,7 +47,7 @@ export const normalizeEmail = (given: unknown): string | undefined => {
     : undefined
 }
 
-// Says only what the client itself sent
+// Shows only input of the client itself
 const noAddress: Result<never> = deepFreeze(
   E.left({ ...AuthErrors.unfinished('malformed'), detail: 'One mail address is needed, as "address" in the body.' }),
 )
@@ -67,7 +67,7 @@ const linkMembers = ({ method, body, query }: Incoming) => {
 type Calling = <A extends object>(hook: string, given: A) => A
 
 // The fate of a mail must change no answer, neither by its content nor by its time. So nothing waits for it. `send` says
-// which hook it calls, and with what, because a warning must not have that
+// which hook it calls, and with which arguments, because a warning must not contain them
 const sendLater = (where: string, send: (calling: Calling) => unknown): void => {
   let hook = 'send'
   let secrets: ReadonlyArray<string> = []

@@ -2,7 +2,7 @@
  * One-time ids in a store: an action that may happen once uses its id first.
  *
  * An id that is released is not forgotten: its text says that it is free, and the next use replaces that text. So a release works at once,
- * whatever the clock of the store, and one of many callers gets the id.
+ * with any clock of the store, and one of many callers gets the id.
  */
 import { declareFactory, typeName } from '../core/options.js'
 import { digest } from '../crypto/secrets.js'

@@ -51,7 +51,7 @@ export interface PrincipalOptions {
  *   ctx.body = ctx.request.auth.user
  * })
  *
- * const app = new Koa().use(withPrincipal({ user: 'anna' })(router).routes()) // GET /me answers "anna", whoever asks
+ * const app = new Koa().use(withPrincipal({ user: 'anna' })(router).routes()) // GET /me answers "anna" to every caller
  */
 export const withPrincipal = (
   principal: unknown,
@@ -87,7 +87,7 @@ const openCopy = (router: RouterInstance, openGuard: (guard: GuardProperties) =>
     writePlan(copy, planned({ ...plan, own: guard, levels: [], guard }))
     return copy
   })
-  // It is unknown what the levels of the original would decide about a new operation
+  // The decision of the original's levels about a new operation is unknown
   const refuse = (): never => {
     throw new Error('withPrincipal(principal)(router) is a copy; register on the router itself, and copy it then')
   }

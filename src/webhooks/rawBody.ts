@@ -11,7 +11,7 @@
  * | was read before, and its bytes are kept | the bytes in `rawBody`                                |
  * | was read before                         | an exception, whose message names the fix             |
  *
- * A compressed body is not decompressed: senders sign what they send.
+ * A compressed body is not decompressed: senders sign the bytes that they send.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Request } from '../core/Request.js'

@@ -2,7 +2,7 @@
  * Webhooks: requests that another service sends, and signs with a secret. The signature is checked over the bytes of the body, before
  * any parser has seen them.
  *
- * | what is wrong                                             | failure     | why         | status |
+ * | the mistake                                               | failure     | why         | status |
  * |-----------------------------------------------------------|-------------|-------------|--------|
  * | no signature                                              | `absent`    |             | 401    |
  * | a header twice, or not readable                           | `malformed` | `twice`, `syntax` | 401 |
@@ -87,7 +87,7 @@ const TOLERANCE = 300_000
 // The clock of a sender may be 5 s ahead, and its times are whole seconds
 const AHEAD = 6000
 
-// The store keeps a delivery that can always be replayed for a month, and an id for three days: so long senders try again
+// The store keeps a delivery that can always be replayed for a month, and an id for three days, because senders try again for as long
 const MONTH = 30 * 86_400_000
 const THREE_DAYS = 3 * 86_400_000
 

@@ -256,7 +256,7 @@ export const providerChecks: Checks<ProviderOptions> = {
   lifetime: is.maybe(is.positive),
 }
 
-/** So many milliseconds a sign-in may take. */
+/** How long a sign-in may take, in milliseconds. */
 export const SIGN_IN_MS = 15 * 60_000
 
 // --- the response that a browser brings back

@@ -54,13 +54,13 @@ export const systemClock = {
 }
 
 // All times are in milliseconds
-/** An access token that is handed out is good for at least so long. */
+/** How long an access token that is handed out is good at least, in milliseconds. */
 export const SPARE = 10_000
-/** So long a process that refreshes, or that died meanwhile, holds the others off. */
+/** How long a process that refreshes, or that died meanwhile, holds the others off, in milliseconds. */
 const LOCK = 10_000
 /** How often a process looks whether another process has refreshed, in milliseconds. */
 const POLL = 25
-/** So long a provider that failed is not asked again. */
+/** How long a provider that failed is not asked again, in milliseconds. */
 const FAILED_FOR = 1000
 /** For so many pauses a successor that cannot be written is tried again. */
 const WRITES = 20

@@ -58,7 +58,7 @@ const checks: Checks<ExchangeOptions> = {
 
 const TIMEOUT = 5000
 const MAX_TOKENS = 1000
-// So many milliseconds a token is kept whose end the provider did not say
+// How long a token is kept whose end the provider did not name, in milliseconds
 const UNSAID = 60_000
 
 const where = 'exchange(options)'

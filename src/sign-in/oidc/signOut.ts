@@ -222,9 +222,9 @@ interface LogoutToken {
 
 // So old a token may be, in seconds
 const MAX_LOGOUT_AGE = 600
-// So many milliseconds an id is used while its sessions are being ended: if the process ends meanwhile, it can come again
+// How long an id is used, in milliseconds, while its sessions are being ended: if the process ends meanwhile, it can come again
 const WORKING = 30_000
-// So many milliseconds the id of a token must be remembered
+// How long the store keeps the id of a token, in milliseconds
 const ID_LIFETIME = 2 * MAX_LOGOUT_AGE * 1000 + 60_000
 const MAX_TOKEN = 16_384
 

@@ -46,7 +46,7 @@ interface FoundPasskey {
 
 const FOREVER = Infinity
 
-// So long a request that has read a passkey may need to write its use
+// How long a request that has read a passkey may need to write its use, in milliseconds
 const ENDED_FOR = 86_400_000
 
 // So many other uses of one passkey would have to come in between

@@ -1,7 +1,7 @@
 /**
  * The laws of an authenticator, or of any function of the request.
  *
- * It is called with requests without a socket, as a guard would call it. A hook that asks a store asks it many times. Only what can be
+ * It is called with requests without a socket, as a guard would call it. A hook that asks a store asks it many times. Only behavior that can be
  * seen from outside is checked, not whether secrets are compared in constant time.
  */
 import { checkMember } from '../../core/options.js'

@@ -124,7 +124,7 @@ const unfinishedPrincipal = (principal: unknown): string | undefined => {
     return 'a principal holds a promise that was not awaited, so it does not identify the caller; await it'
   }
   return '_tag' in principal && ['None', 'Some', 'Left', 'Right'].includes(String(principal._tag))
-    ? 'a principal is an Option or an Either, which is truthy whatever it holds; unwrap it'
+    ? 'a principal is an Option or an Either, which is truthy with any content; unwrap it'
     : undefined
 }
 
