@@ -72,7 +72,7 @@ interface Failure<Tag extends string> extends FailureReason {
  * | `claims`       | a claim is missing, has the wrong type, or is refused by the schema                  |
  * | `key`          | no key fits: the `kid` of a token, an API key that is unknown                        |
  * | `signature`    | the signature is wrong                                                               |
- * | `expired`      | its time is over                                                                     |
+ * | `expired`      | it has expired                                                                       |
  * | `not yet`      | its time has not begun: `nbf`, or the validity of a certificate                      |
  * | `revoked`      | it was revoked                                                                       |
  * | `binding`      | it is bound to another key or certificate, or must be bound                          |
@@ -121,7 +121,7 @@ export interface Absent extends Failure<'absent'> {}
 export interface Malformed extends Failure<'malformed'> {}
 /** Credentials that were refused. */
 export interface Invalid extends Failure<'invalid'> {}
-/** Credentials whose time is over. */
+/** Credentials that have expired. */
 export interface Expired extends Failure<'expired'> {}
 /** Good credentials that another site made a browser send. */
 export interface Forged extends Failure<'forged'> {}

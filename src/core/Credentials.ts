@@ -57,7 +57,7 @@ const b64token = /^[A-Za-z0-9\-._~+/]+=*$/
 
 export const isToken: t.Is<string> = stringMatching(b64token)
 
-/** @internal `<scheme> <token>`: the token. `isTestedLater`: a reader that remembers tokens tests the syntax of new tokens alone. */
+/** @internal `<scheme> <token>`: the token. `isTestedLater`: a reader that caches tokens tests the syntax of new tokens alone. */
 export const tokenOf = (scheme: string, is = isToken, isTestedLater = false): t.Type<string, string, unknown> => {
   const usual = `${scheme} `
   return codec(

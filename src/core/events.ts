@@ -146,7 +146,7 @@ export interface SessionDigest {
   readonly session: Digest
 }
 
-/** A sign-in by `logIn`, when the request is over and the store has saved it; frozen. */
+/** A sign-in by `logIn`, after the request, when the store has saved it; frozen. */
 export interface SignedInEvent extends SessionDigest {
   /** The name of the application. */
   readonly application: string
@@ -181,7 +181,7 @@ export interface SignedOutEvent {
   readonly reason: SignedOutReason
   /** The digest of the user's id. */
   readonly user: Digest
-  /** Which session; left out if all sessions of the user are over. */
+  /** Which session; left out if all sessions of the user have ended. */
   readonly session?: Digest
 }
 

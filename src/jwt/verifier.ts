@@ -50,7 +50,7 @@ interface Verifier {
   readonly cache: Memory<CachedToken> | undefined
 }
 
-/** Decides about tokens, sync for those that are remembered. The promise never rejects. */
+/** Decides about tokens, sync for cached tokens. The promise never rejects. */
 export const verifier = (
   providers: Providers,
   rules: ClaimRules,

@@ -207,7 +207,7 @@ const isForClients = ({ keyUsage }: X509Certificate): boolean =>
   // Node has `undefined` for a certificate that does not say it, though its type has not
   ((keyUsage as string[] | undefined) ?? [CLIENT_AUTH]).some((use) => use === CLIENT_AUTH || use === ANY_USE)
 
-// How many certificates are remembered, so that a signature is not verified for each request
+// How many certificates are cached, so that a signature is not verified for each request
 const MAX_KNOWN = 1000
 
 const issuedBy = (given: unknown): Accepting => {

@@ -173,13 +173,13 @@ const processSessions = (): ProcessSessions =>
   (globalSessions[sessionsMark] ??= { warned: { ofOptions: new WeakSet(), ofKeys: new WeakSet() } })
 
 /**
- * The remembered name. Default: koa-session's. It is for documents and audits that are made without a request. Routers
- * do not know the application that will mount them, so the process remembers the name that the last `sessions(app)` gave its
+ * The noted name. Default: koa-session's. It is for documents and audits that are made without a request. Routers
+ * do not know the application that will mount them, so the process notes the name that the last `sessions(app)` gave its
  * cookie. With a request the application's own name counts instead.
  */
 export const declaredSessionCookie = (): string => processSessions().cookieName ?? DEFAULT_COOKIE
 
-/** How tokens carry the sessions of a request's application, or of the last application, as `declaredSessionCookie` remembers it. */
+/** How tokens carry the sessions of a request's application, or of the last application, as `declaredSessionCookie` notes it. */
 export const carrierFor = (request: Request | undefined): SessionSource['carrier'] =>
   request === undefined ? processSessions().carrier : sourceOf(request.ctx)?.carrier
 

@@ -7,7 +7,7 @@
  * | has no signature                                                  | `absent`    |             | 401    |
  * | has a signature twice, or a signature that cannot be read         | `malformed` | `twice`, `syntax` | 401 |
  * | is for another method, path, query or subject; of another secret  | `invalid`   | `signature` | 401    |
- * | was good, and is over                                             | `expired`   | `expired`   | 401    |
+ * | was valid, and has expired                                        | `expired`   | `expired`   | 401    |
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from '../core/Request.js'
