@@ -121,6 +121,27 @@ describeLastingStores((store) => {
         await expectAnonymous(browser)
       })
 
+      it.each([
+        { at: 'before its id is ended', isLate: false },
+        { at: 'after it', isLate: true },
+      ])('ends the session if its renewal, or the clock of its process, is a minute late: $at', async ({ isLate }) => {
+        vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
+        onTestFinished(() => void vi.useRealTimers())
+        const { one: browser, store: watched } = await renewing(store, { list })
+        const before = browser.copy()
+        watched.instead.end = async (...ended) => {
+          watched.instead.end = undefined
+          if (isLate) await store().end(...ended)
+          vi.setSystemTime(Date.now() + 61_000)
+          expect((await before.post('/logout')).status).toBe(200)
+          // it stood still, or it was the other clock that is a minute ahead
+          if (!isLate) vi.setSystemTime(Date.now() - 61_000)
+          return store().end(...ended)
+        }
+        await browser.post('/renew')
+        await expectAnonymous(browser)
+      })
+
       it('ends nothing a minute later, and is a 503 in an outage', async () => {
         vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
         onTestFinished(() => void vi.useRealTimers())

@@ -217,7 +217,7 @@ export class RequestSession implements SessionSource {
 
   /** The session was ended, and so are the changes of another request at the same time. */
   async endRotated(id: string): Promise<void> {
-    if (this.#came?.id === id && this.#owner !== undefined) await endForwarded(this.#owner.ends, id)
+    if (this.#came?.id === id && this.#owner !== undefined) await endForwarded(this.#owner.ends, id, true)
   }
 
   #over(id: string): void {

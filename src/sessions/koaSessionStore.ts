@@ -15,12 +15,14 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
+import { ageOf, thisMoment } from '../core/data.js'
 import { recordDigest } from '../core/events.js'
 import { fromNow } from '../core/memory.js'
 import { andThen } from '../core/Result.js'
 import { sessionField } from '../kinds/plainSession.js'
 import type { Bearer } from './Bearer.js'
 import { requestSessionOf, type RequestSession } from './RequestSession.js'
+import { LONGEST_ROTATION } from './SessionEnds.js'
 import { hintFor, sessionKey, textAt, type Hint, type SessionRecords } from './SessionRecords.js'
 import { detailsOf, unavailable, type SignedIn } from './SignIn.js'
 import { isListed, type SignInList } from './SignInList.js'
@@ -190,6 +192,7 @@ const end = async (self: KoaSessionStore, id: string, ctx: object, session: Requ
   // this one was made in this request, and never saved; the one that came may have expired
   if (entry === undefined) return session.endExpired()
   const goesOn = !entry.isEnded && session.goesOn(ctx)
+  const begun = thisMoment()
   // before it is read, and after it is ended: so of two requests that rotate it and end it, one finds the other
   const isFirst = !goesOn || (await session.rotate(id))
   // another request has ended the session meanwhile, or rotates it
@@ -200,6 +203,7 @@ const end = async (self: KoaSessionStore, id: string, ctx: object, session: Requ
   await self.store.end(sessionKey(id), self.absolute)
   session.ended(id, ctx)
   if (!goesOn) await session.endRotated(id)
+  else if (ageOf(begun) > LONGEST_ROTATION) session.stored.isLost = true
 }
 
 // The session of a context, if it may be changed: the old id of a session that could not be read would stay valid
