@@ -1,4 +1,5 @@
 /** The end of a credential reaches what a request has opened: `authSignal` and `untilEnd`. */
+import { runInNewContext } from 'node:vm'
 import { once } from 'node:events'
 import { connect, createServer as createHttp2 } from 'node:http2'
 import type { AddressInfo } from 'node:net'
@@ -46,8 +47,11 @@ describe('the time of a principal', () => {
     expect(causeOf(stream.signal)).toBe('expired')
     expect(await stream.read()).toBe('end')
   })
-  it('that is over gives an aborted signal, and an empty body', async () => {
-    const { open } = eventsSite(bearer(Date.now() - 1))
+  it.each<[string, unknown]>([
+    ['that is over', Date.now() - 1],
+    ['that is over, as a Date of another realm,', runInNewContext('new Date(1)')],
+  ])('%s gives an aborted signal, and an empty body', async (_what, at) => {
+    const { open } = eventsSite(bearer(at))
     const stream = await open(sent)
     expect([stream.status, causeOf(stream.signal), await stream.read()]).toEqual([200, 'expired', 'end'])
   })

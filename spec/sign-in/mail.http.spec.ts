@@ -400,6 +400,16 @@ describeEveryOther((store) => {
       expect((await send(visitor, 'new')).status).toBe(200)
       expect((await send(visitor, 'newer')).status).toBe(400)
       expect((await send(site.visitor(), 'new')).status).toBe(400)
+      // another process would take it for done if this one wrote something to find out
+      const stranger = site.visitor()
+      await sendJson(stranger, '/sign-in/mail', ask)
+      const written: string[] = []
+      site.store.instead.insert = async (key, ...rest) => {
+        const isNew = await store().insert(key, ...rest)
+        if (isNew) written.push(key)
+        return isNew
+      }
+      expect([(await send(stranger, 'new')).status, written]).toEqual([400, []])
     })
   })
 })

@@ -226,6 +226,23 @@ describe('a delivery', () => {
     clock.move(60_000)
     expect((await other.send('a')).status).toBe(204)
   })
+
+  it('that fails in a process which stood still is not released, because another one has handled it', async () => {
+    const clock = stoppedClock()
+    const store = memoryStore()
+    const events = new EventEmitter()
+    const failed = (ctx: Koa.Context) => once(events, 'leave').then(() => void (ctx.status = 503))
+    const site = await webhookSite({ hook: { spent: spent(store) }, handler: failed })
+    const first = site.send('a')
+    await expect.poll(() => site.handled.length).toBe(1)
+    clock.move(601_000)
+    const other = await webhookSite({ hook: { spent: spent(store) } })
+    expect((await other.send('a')).status).toBe(204)
+    events.emit('leave')
+    expect((await first).status).toBe(503)
+    expect((await other.send('a')).status).toBe(200)
+    expect(other.handled).toHaveLength(1)
+  })
 })
 
 describe('a store that is down', () => {

@@ -4,6 +4,7 @@
  * The evidence of a decision has the credential that let a request in (`Evidence.accepted`). Nothing is made of it until somebody asks
  * (`koa/authSignal.ts`). Then an `End` waits in `ends/ends.ts`, by time and under a name.
  */
+import { types } from 'node:util'
 import type { Request } from './Request.js'
 import { isInstance, type ErrorCode } from './data.js'
 
@@ -48,7 +49,7 @@ export class PrincipalSource implements EndSource {
     const principal = this.#principal
     if (typeof principal !== 'object' || principal === null || !('expiresAt' in principal)) return undefined
     const { expiresAt } = principal
-    const at = expiresAt instanceof Date ? expiresAt.getTime() : expiresAt
+    const at = types.isDate(expiresAt) ? expiresAt.getTime() : expiresAt
     return typeof at === 'number' && !Number.isNaN(at) ? new End(at) : undefined
   }
 }

@@ -17,7 +17,7 @@ import { clientAddress } from '../guesses/addresses.js'
 import { requestSessionOf, type RequestSession } from '../sessions/RequestSession.js'
 import { bearerFix } from '../sessions/SignIn.js'
 import { originFor } from '../sessions/Origin.js'
-import { idsIn } from '../stores/oneTimeIds.js'
+import { idsIn, isUsedIn } from '../stores/oneTimeIds.js'
 import type { SessionHost } from '../sessions/SignInList.js'
 import { ceremonies } from './ceremony.js'
 import { localPath, type AnyKind, type Incoming } from './Kind.js'
@@ -187,10 +187,7 @@ export const finishedHere = (visit: Visit, { bound, lifetime }: Pick<AnyKind, 'b
       if ((finished.get(id)?.until ?? 0) > Date.now()) return true
       if (bound !== false) return session.details(ctx).finished?.includes(id) === true
       const browser = browserOf(visit)
-      if (browser === undefined) return false
-      const isNew = await ids.use(linkOf(browser, id), ANSWER_AT_ONCE)
-      if (isNew) await ids.release(linkOf(browser, id))
-      return !isNew
+      return browser !== undefined && isUsedIn(host.store, host.name, linkOf(browser, id))
     },
     add: async (id: string, user: string | undefined): Promise<void> => {
       const now = Date.now()

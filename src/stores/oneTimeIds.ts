@@ -41,7 +41,7 @@ export const oneTimeIds = (store: Store, application?: string): OneTimeIds => {
 /** @internal The same in a store that has a time limit already. */
 export const idsIn = (store: Store, application?: string): OneTimeIds => {
   const keyOf = (method: string, id: unknown): string => {
-    if (typeof id === 'string') return `koa-with-auth/once/${idDigest(application, id)}`
+    if (typeof id === 'string') return idKey(application, id)
     throw new TypeError(`${method}(id): id must be a string, not ${typeName(id)}`)
   }
   return {
@@ -58,7 +58,11 @@ export const idsIn = (store: Store, application?: string): OneTimeIds => {
   }
 }
 
-const idDigest = (application: string | undefined, id: string): string =>
-  digest(JSON.stringify([application ?? null, id]))
+/** @internal Whether an id is used, without using it. */
+export const isUsedIn = async (store: Store, application: string, id: string): Promise<boolean> =>
+  (await store.get([idKey(application, id)]))[0] === USED
+
+const idKey = (application: string | undefined, id: string): string =>
+  `koa-with-auth/once/${digest(JSON.stringify([application ?? null, id]))}`
 
 declareFactory('oneTimeIds', oneTimeIds)

@@ -8,6 +8,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { setTimeout as pause } from 'node:timers/promises'
+import { ageOf, thisMoment, type Moment } from '../core/data.js'
 import type { Request } from '../core/Request.js'
 import type { Result } from '../core/Result.js'
 import { exchangeOf } from '../core/Exchange.js'
@@ -33,6 +34,7 @@ export const takeOver = async (
   isTold: boolean,
 ): Promise<Result<Taken>> => {
   const lease = Math.min(LEASE, lifetime)
+  const begun = thisMoment()
   const running = isTold ? ids.map((id) => `${id} running`) : []
   const taken: string[] = []
   for (const id of [...running, ...ids]) {
@@ -45,7 +47,7 @@ export const takeOver = async (
     }
     taken.push(id)
   }
-  conclude(request, spent, ids, running, lifetime)
+  conclude(request, { spent, ids, running, lifetime, lease: lease * 0.9, begun })
   return E.right('first')
 }
 
@@ -59,13 +61,16 @@ const releaseIds = async (spent: OneTimeIds, ids: ReadonlyArray<string>, lifetim
   }
 }
 
-const conclude = (
-  { ctx }: Request,
-  spent: OneTimeIds,
-  ids: ReadonlyArray<string>,
-  running: ReadonlyArray<string>,
-  lifetime: number,
-): void => {
+interface TakenDelivery {
+  readonly spent: OneTimeIds
+  readonly ids: ReadonlyArray<string>
+  readonly running: ReadonlyArray<string>
+  readonly lifetime: number
+  readonly lease: number
+  readonly begun: Moment
+}
+
+const conclude = ({ ctx }: Request, { spent, ids, running, lifetime, lease, begun }: TakenDelivery): void => {
   const { res } = ctx
   let isKept: boolean | undefined
   const settle = async (isDone: boolean): Promise<void> => {
@@ -74,8 +79,8 @@ const conclude = (
     isKept = isDone
     if (wasReleased) await Promise.allSettled(ids.map((id) => spent.use(id, lifetime)))
     else if (isDone) await ((await releaseIds(spent, ids, lifetime)) && releaseIds(spent, running))
-    // The client may send it again as soon as it has the answer
-    else
+    // The client may send it again as soon as it has the answer. After the lease, another process may have taken it
+    else if (ageOf(begun) < lease)
       await Promise.race([releaseIds(spent, [...ids, ...running]), pause(RELEASE_TIMEOUT, undefined, { ref: false })])
   }
   const exchange = exchangeOf(ctx)
