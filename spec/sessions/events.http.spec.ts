@@ -1,5 +1,4 @@
 /** Records of sign-ins and sign-outs: when they are published, what they contain, and which session they are about. */
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type Koa from 'koa'
 import type { Context } from 'koa'
 import { authSettings } from 'koa-with-auth'
@@ -217,38 +216,6 @@ describe('the content of a record', () => {
     })
     await visitor().post('/login')
     expect(ins).toStrictEqual([{ application: 'shop', user: digest, session: digest, subject: 'anna' }])
-  })
-
-  it('is published on the channel of its name', async () => {
-    const messages: unknown[] = []
-    const listen = (message: unknown, name: string | symbol) => messages.push([name, message])
-    for (const name of ['signed-in', 'signed-out']) {
-      subscribe(`koa-with-auth:${name}`, listen)
-      ends.push(() => void unsubscribe(`koa-with-auth:${name}`, listen))
-    }
-    const { one } = await signedIn()
-    await one.post('/logout')
-    expect(messages).toStrictEqual([
-      ['koa-with-auth:signed-in', ins[0]],
-      ['koa-with-auth:signed-out', outs[0]],
-    ])
-  })
-})
-
-describe('a listener of sign-ins and sign-outs', () => {
-  it('that throws changes no response, and makes a process warning', async () => {
-    const emitted = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
-    ends.push(
-      on('signed-out', () => {
-        throw new Error('in the listener')
-      }),
-    )
-    const { one } = await signedIn()
-    expect((await one.post('/logout')).status).toBe(200)
-    await expectAnonymous(one)
-    expect(emitted).toHaveBeenCalledTimes(1)
-    expect(emitted.mock.calls[0]?.[0]).toContain("a listener of on('signed-out') threw")
-    emitted.mockRestore()
   })
 })
 

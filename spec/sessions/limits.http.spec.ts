@@ -208,18 +208,6 @@ describeLastingStores((store) => {
   })
 
   describe('a second sign-in', () => {
-    it('ends the first session of the browser, and not that of another browser', async () => {
-      const { visitor } = await sessionsApp(store)
-      const [one, elsewhere] = [visitor(), visitor()]
-      await elsewhere.post('/login')
-      await one.post('/login')
-      const before = one.copy()
-      await one.post('/login?user=root')
-      await expectSignedIn(one, { username: 'root', isSuperuser: true })
-      await expectAnonymous(before)
-      await expectSignedIn(elsewhere, anna)
-    })
-
     it('at the same time in one browser makes two separate sessions', async () => {
       const { visitor } = await sessionsApp(store)
       const one = visitor()

@@ -100,7 +100,8 @@ describe('C-02 what is asked', () => {
 
   it('T16 is in the OpenAPI document, with its 403', () => {
     const { paths = {} } = openApi(routes(), { title: 'Proofs', version: '1' })
-    const said = 'The user must have given a proof by `totp` or `passkey`, at most 5 min ago.'
+    const said =
+      'The user must have given a proof by `totp` or `passkey`, at most 5 min ago. Otherwise the answer is 403, and its member `proof` says which one is needed.'
     for (const path of ['/proven', '/list', '/turned', '/optional', '/staff', '/super', '/inner/also']) {
       const { description, responses } = paths[path]?.get ?? {}
       expect([path, description, Object.keys(responses ?? {})]).toEqual([
