@@ -52,7 +52,7 @@ export type {
 export const AuthError = AuthErrors
 /** Why a request was not authenticated. */
 export type AuthError = AuthErrors.AuthError
-/** What a 401 offers: constructor and rendering. */
+/** A challenge, which a 401 offers: constructor and rendering. */
 export const Challenge = Challenges
 /** A scheme and its parameters. */
 export type Challenge = Challenges.Challenge

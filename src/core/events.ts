@@ -306,7 +306,7 @@ interface OneCeremony extends AboutCeremony {
   readonly intent: 'signIn' | 'link' | 'stepUp' | 'reset' | 'verify'
   /** A digest, the same in all records of one ceremony. */
   readonly ceremony: Digest
-  /** The user whom it is about, if that is known; see `SessionDigest`. */
+  /** The user of the ceremony, if known; see `SessionDigest`. */
   readonly user?: Digest
 }
 

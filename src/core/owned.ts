@@ -2,7 +2,7 @@
  * `owned` and `unchecked`: the objects that the parameters of a path name, and their owners.
  *
  * A guard that only asks for the caller lets every user read the objects of all others (OWASP API1, broken object level
- * authorization). `owned` looks the object up after the caller is known, and lets in only those whom it is for. A missing
+ * authorization). `owned` looks the object up after the caller is known, and lets in only callers who may access it. A missing
  * object and an object of another caller get the same answer, so no caller can find out which objects exist.
  */
 import * as E from 'fp-ts/lib/Either.js'

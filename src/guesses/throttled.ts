@@ -11,7 +11,7 @@
  * | names none (a key, a token), or is malformed | its address                                    |
  *
  * In a list, a credential that several kinds read is one guess. A credential that another site made a browser send has counts of its own, so a page
- * cannot lock its visitors out; whoever writes those fields himself gets twice the limit.
+ * cannot lock its visitors out; a client that writes those fields itself gets twice the limit.
  *
  * A stranger at one address, or in one IPv6 network, never locks an account out. A guess that is refused for account and address
  * together is not counted for the account. No address and no network can use all guesses of an account.

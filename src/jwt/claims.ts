@@ -205,7 +205,7 @@ const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 // Never `none`, and never a secret that is shared
 const asymmetric = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/
 
-/** Whether the header is that of a logout token, whoever its issuer is (Back-Channel Logout 1.0 §2.4). */
+/** Whether the header is that of a logout token, with any issuer (Back-Channel Logout 1.0 §2.4). */
 export const isLogout = ({ typ, alg }: Json): boolean =>
   mediaType(typ) === 'logout+jwt' && typeof alg === 'string' && asymmetric.test(alg)
 

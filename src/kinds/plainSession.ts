@@ -58,7 +58,7 @@ const weaknessesOf = (
   return Object.entries(all).flatMap(([warning, isWeak]) => (isWeak ? [warning] : []))
 }
 
-const shortKeyWarning = `app.keys: an older key has fewer than ${MIN_KEY_LENGTH} characters. It still verifies cookies, and whoever guesses it can sign them; take it out as soon as the sessions from before the rotation are over`
+const shortKeyWarning = `app.keys: an older key has fewer than ${MIN_KEY_LENGTH} characters. It still verifies cookies, and anyone who guesses it can sign them; take it out as soon as the sessions from before the rotation are over`
 
 /**
  * The session of a caller who may be signed in. None: the caller is anonymous. `isUserInSession`: the session itself

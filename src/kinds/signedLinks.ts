@@ -91,7 +91,8 @@ export const signedLinks = (options: SignedLinksOptions): SignedLinks => {
   })
   const url: SignedLinks['url'] = (path, { subject, method = 'GET' }) => {
     const where = `${caller}(...).url(path, { subject, method })`
-    if (typeof subject !== 'string' || subject === '') throw new TypeError(`${where}: subject must name whom it is for`)
+    if (typeof subject !== 'string' || subject === '')
+      throw new TypeError(`${where}: subject must name the user of the link`)
     if (typeof method !== 'string' || !token.test(method))
       throw new TypeError(`${where}: method must be a method, such as GET`)
     const target = linkTarget(where, path, paramName)

@@ -44,7 +44,7 @@ declare global {
  *   argument is not changed. A second call replaces the first: `withAuth(b)(withAuth(a)(r))` is `withAuth(b)(r)`.
  *
  * Each further argument is a condition: a function from an authenticator to an authenticator, such as the results of `authorize` and
- * `requireScopes` return. They are applied from left to right, as in `pipe(a, ...conditions)`, when the guard is made.
+ * `requireScopes`. They are applied from left to right, as in `pipe(a, ...conditions)`, when the guard is made.
  *
  * Middleware in the option `then` runs after the guard, with its principal, once for each request to an operation of this guard. It
  * does not run if a lower level replaces the guard.
