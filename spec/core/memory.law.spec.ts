@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { thisMoment, type Moment } from '../../src/core/data.js'
-import { fromNow, memory, singleFlight, watchOutages } from '../../src/core/memory.js'
+import { fromNow, memory, singleFlight } from '../../src/core/memory.js'
 
 beforeEach(() => {
   vi.useFakeTimers({ now: 1_000_000, toFake: ['Date', 'performance'] })
@@ -136,21 +136,4 @@ describe('singleFlight', () => {
     expect(together.map(({ status }) => status)).toStrictEqual(['rejected', 'rejected'])
     expect(await call()).toBe('good')
   })
-})
-
-it('an answer to a question from before the last change says nothing', () => {
-  const said: string[] = []
-  const outages = watchOutages<string>(
-    (problem) => said.push(problem),
-    (ms) => said.push(`over ${ms}`),
-  )
-  const [first, second, third] = [outages.ask(), outages.ask(), outages.ask()]
-  outages.failed(first, 'begun')
-  outages.failed(second, 'again')
-  outages.answered(third)
-  expect(said).toEqual(['begun'])
-  vi.advanceTimersByTime(5)
-  outages.answered(outages.ask())
-  outages.failed(third, 'late')
-  expect(said).toEqual(['begun', 'over 5'])
 })

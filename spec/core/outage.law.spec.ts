@@ -6,6 +6,7 @@ import { anyOf, apiKeyCookie, AuthError } from 'koa-with-auth'
 import { firstPresent, fromFunction, flatMap, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { make } from '../../src/core/Authenticator.js'
+import { concludedInTime } from '../../src/core/outage.js'
 import { useLevels } from '../support/servers/levelServer.js'
 import { mockRequest } from 'koa-with-auth/testing'
 import { tree } from '../support/models/trees.js'
@@ -35,6 +36,22 @@ describe('timeout', () => {
       await timeout(60_000)(fromFunction(answer)).evaluate(mockRequest())
       expect(vi.getTimerCount()).toBe(0)
     }
+  })
+
+  it('concludes once, although the result comes after the time limit; its timer does not hold the process', async () => {
+    const timer = vi.spyOn(globalThis, 'setTimeout')
+    onTestFinished(() => timer.mockRestore())
+    let answer = (_result: E.Either<never, string>): void => {}
+    const late = new Promise<E.Either<never, string>>((resolve) => (answer = resolve))
+    const concluded: unknown[] = []
+    await concludedInTime(late, 1, (result) => concluded.push(result._tag))
+    // Safe: it is what it returns
+    const made = timer.mock.results[timer.mock.calls.findIndex(([, ms]) => ms === 1)]?.value as NodeJS.Timeout
+    expect(made.hasRef()).toBe(false)
+    answer(E.right('anna'))
+    await late
+    await Promise.resolve()
+    expect(concluded).toStrictEqual(['Left'])
   })
 
   it('does not change results in time', async () => {

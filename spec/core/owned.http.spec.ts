@@ -26,6 +26,8 @@ import {
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { running } from '../support/models/behavior.js'
+import { mockRequest } from 'koa-with-auth/testing'
+import { pollute } from '../support/runs/pollute.js'
 import { listen } from '../support/servers/server.js'
 
 interface User {
@@ -282,6 +284,14 @@ describe('several objects', () => {
     expect(() => withAuth(allOf([pipe(user, note), pipe(key, note)]))).toThrow(TypeError)
     expect(() => withAuth([pipe(user, note), pipe(key, note)])).not.toThrow()
   })
+})
+
+it('R09 an inherited parameter was not sent', () => {
+  const request = mockRequest({ fields: [['Authorization', 'Bearer anna']] })
+  Object.assign(request.ctx, { params: {} })
+  pollute({ id: 'n1' })
+  const found = pipe(user, owned('note', { param: 'id', find: (id: string) => id })).evaluate(request)
+  expect(found).toMatchObject(E.left({ _tag: 'notFound' }))
 })
 
 describe('in lists', () => {

@@ -6,21 +6,33 @@ import { types } from 'node:util'
 import Router from '@koa/router'
 import { either as E } from 'fp-ts'
 import createError from 'http-errors'
-import Koa from 'koa'
+import Koa, { type Context, type Next } from 'koa'
 import {
   apiApp,
+  apiKeyHeader,
+  apiKeyQuery,
   AuthError,
+  authorize,
   authSettings,
+  guardApp,
   httpBearer,
   onError,
   operation as described,
+  owned,
+  rateLimit,
   withAuth,
   type Authenticator,
 } from 'koa-with-auth'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { decideOf, make } from '../../src/core/Authenticator.js'
+import { leaves } from '../../src/core/Description.js'
+import { channels } from '../../src/core/events.js'
+import { exchangeOf, shownObjects } from '../../src/core/Exchange.js'
+import { expectGone, goneMark } from '../../src/koa/gone.js'
 import { bearer, expectCrashed, operation, running } from '../support/models/behavior.js'
 
 const anna = { user: 'anna' }
+const gone = (onGone: unknown) => Object.assign(new Error('gone'), { [goneMark]: { onGone } })
 const token = httpBearer({ authenticate: () => anna })
 
 // Safe: a program without types could make this authenticator
@@ -109,4 +121,187 @@ test('after the first request, no function of a layer inherits a proxy, which is
   expect(proxied()).toBe(2)
   expect(await ask('/x', bearer('t'))).toMatchObject({ status: 200 })
   expect(proxied()).toBe(0)
+})
+
+test('a guard charges whom it lets in, and writes the fields of the charge', async () => {
+  const left = [1, 0]
+  const consume = async () => {
+    const remainingPoints = left.shift()
+    if (remainingPoints === undefined) throw Object.assign(new Error('too many'), { msBeforeNext: 1500 })
+    return { remainingPoints, msBeforeNext: 1500 }
+  }
+  const { ask } = await operation(withAuth(token, rateLimit({ limiter: { consume }, by: () => 'anna' })))
+  expect((await ask()).status).toBe(401)
+  for (const [status, ratelimit] of [
+    [200, '"default";r=1;t=2'],
+    [200, '"default";r=0;t=2'],
+    [429, '"default";r=0;t=2'],
+  ] as const) {
+    expect(await ask('/x', bearer('t'))).toMatchObject({ status, headers: { ratelimit } })
+  }
+})
+
+test('who waits for the outcome hears it before middleware above goes on: a 2xx without an exception is done', async () => {
+  const heard: unknown[] = []
+  const waiting = httpBearer({
+    authenticate: ({ ctx }) => {
+      const tell = async (isDone: boolean) => {
+        await new Promise(setImmediate)
+        heard.push(isDone)
+      }
+      exchangeOf(ctx).outcomes = [tell]
+      return anna
+    },
+  })
+  const { ask } = await running((app) => {
+    app.use(async ({ path }, next) => {
+      await next().catch(() => {})
+      heard.push(path)
+    })
+    const router = new Router()
+    router.get('/:status', withAuth(waiting), (ctx) => {
+      const { status = '' } = ctx.params
+      if (status === 'throws') throw new Error('no')
+      ctx.status = Number(status)
+    })
+    app.use(router.routes())
+  })
+  for (const path of ['/200', '/302', '/404', '/throws']) await ask(path, bearer('t'))
+  expect(heard).toStrictEqual([true, '/200', false, '/302', false, '/404', false, '/throws'])
+})
+
+// What sessions read: whether an operation runs, and whether something threw, also if middleware above answers it
+const noting = (notes: unknown[]) => async (ctx: Context, next: Next) => {
+  const exchange = exchangeOf(ctx)
+  if (ctx.path === '/signed') exchange.source = {}
+  const thrown: unknown = await next().catch((error: unknown) => error)
+  notes.push([exchange.operations, exchange.hasThrown, thrown instanceof Error])
+}
+const throwNull = (): never => {
+  throw null
+}
+
+test('an operation is noted while it runs, and what it throws is noted, as a value that Koa can answer', async () => {
+  const notes: unknown[] = []
+  const { ask } = await running((app) => {
+    const router = new Router()
+    router.get('/signed', withAuth(token), (ctx) => {
+      notes.push(exchangeOf(ctx).operations)
+      if (ctx.querystring !== '') throwNull()
+      ctx.body = 'x'
+    })
+    router.get('/then', withAuth(token, { then: [throwNull] }), (ctx) => void (ctx.body = 'x'))
+    app.use(noting(notes)).use(router.routes())
+  })
+  for (const path of ['/signed', '/signed?throws', '/then']) await ask(path, bearer('t'))
+  expect(notes).toStrictEqual([1, [0, undefined, false], 1, [0, true, true], [0, true, true]])
+})
+
+test('what a function behind the guard of the application throws is noted', async () => {
+  const notes: unknown[] = []
+  const above = noting(notes)
+  const { ask } = await running((app) => {
+    guardApp(token, { middleware: [above] })(app.use(above)).use(() => {
+      throw new Error('no')
+    })
+  })
+  await ask('/x', bearer('t'))
+  expect(notes).toStrictEqual([[0, true, true]])
+})
+
+test('where guards are within each other, all their ends and the inner objects count, and as long as each runs', async () => {
+  const key = (paramName: string) =>
+    apiKeyHeader({ paramName, authenticate: () => ({ paramName, expiresAt: new Date('2100-01-01') }) })
+  const seen: unknown[] = []
+  const see = (ctx: Context) => {
+    const { accepted, ending } = exchangeOf(ctx)
+    seen.push([accepted.length, ending?.length, { ...shownObjects(ctx.request) }])
+  }
+  const around = async (ctx: Context, next: Next) => {
+    see(ctx)
+    await next()
+    see(ctx)
+  }
+  const { ask } = await running((app) => {
+    const router = new Router()
+    router.get('/:first', withAuth(key('X-B')), around)
+    const note = owned('note', { param: 'id', find: () => 'milk' })
+    router.get('/:id', withAuth(key('X-C'), note), (ctx) => {
+      see(ctx)
+      ctx.body = 'x'
+    })
+    guardApp(key('X-A'))(app).use(around).use(router.routes())
+  })
+  expect(await ask('/x', { headers: { 'X-A': 'a', 'X-B': 'b', 'X-C': 'c' } })).toMatchObject({ status: 200 })
+  const [ofApplication, ofFirst] = [
+    [1, undefined, {}],
+    [1, 2, {}],
+  ]
+  expect(seen).toStrictEqual([ofApplication, ofFirst, [1, 3, { note: 'milk' }], ofFirst, ofApplication])
+})
+
+test('a refused request shows no objects to middleware above', async () => {
+  const seen: unknown[] = []
+  const note = owned('note', { param: 'id', find: () => 'milk' })
+  const { ask } = await running((app, answering) => {
+    app.use(async ({ request }, next) => {
+      await next()
+      seen.push(shownObjects(request))
+    })
+    const denied = withAuth(
+      token,
+      note,
+      authorize(() => false),
+    )
+    app.use(new Router().get('/:id', denied, answering).routes())
+  })
+  expect((await ask('/x', bearer('t'))).status).toBe(403)
+  expect(seen).toStrictEqual([undefined])
+})
+
+test('a challenge is shown to scripts of other origins if one alternative says so', async () => {
+  const [leaf] = leaves(token.description)
+  const saying = (isExposed: boolean) => make({ ...leaf!, exposesChallenges: () => isExposed }, decideOf(token))
+  const exposed = async (...all: ReadonlyArray<boolean>) => {
+    // Safe: there are two
+    const { ask } = await operation(withAuth(all.map(saying) as [Authenticator<unknown>]))
+    const answers = [await ask(), await ask('/x', { headers: { Origin: 'https://a.example' } })]
+    return answers.map(({ headers }) => headers['access-control-expose-headers'])
+  }
+  expect(await exposed(true, false)).toStrictEqual([undefined, 'WWW-Authenticate'])
+  expect(await exposed(false, false)).toStrictEqual([undefined, undefined])
+})
+
+test('the address of a page whose key is in its query is not sent to other sites', async () => {
+  const { ask } = await operation(withAuth(apiKeyQuery({ authenticate: () => anna })))
+  for (const path of ['/x', '/x?key=k']) expect((await ask(path)).headers['referrer-policy']).toBe('same-origin')
+})
+
+test.each<[string, ((ctx: Context) => unknown) | undefined, number]>([
+  ['is a 401 that says so', undefined, 401],
+  ['is answered by the hook of the application', (ctx) => (ctx.status = 418), 418],
+  [
+    'is a 401 if that hook meets it again',
+    () => {
+      throw gone(undefined)
+    },
+    401,
+  ],
+  [
+    'is a 500 if that hook fails',
+    () => {
+      throw new Error('no')
+    },
+    500,
+  ],
+])('a grant that ends while the operation runs %s', async (_what, onGone, status) => {
+  expectGone()
+  onTestFinished(() => void Reflect.deleteProperty(channels.upstream, goneMark))
+  const failing = new Router().get('/x', withAuth(token), () => {
+    throw gone(onGone)
+  })
+  const { ask } = await running((app) => app.use(failing.routes()))
+  const answer = await ask('/x', bearer('t'))
+  expect(answer.status).toBe(status)
+  if (status === 401) expect(answer).toMatchObject({ body: { why: 'upstream' }, challenges: ['Bearer realm="api"'] })
 })

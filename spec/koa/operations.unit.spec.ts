@@ -6,6 +6,7 @@ import { fromFunction } from 'koa-with-auth/fp'
 import { expect, it } from 'vitest'
 import * as Requirement from '../../src/core/Requirement.js'
 import { operationsOf } from '../../src/koa/operations.js'
+import { providersOf, upstreamsOf } from '../../src/koa/upstreams.js'
 
 const handle = () => {}
 const a = fromFunction(() => 'anna')
@@ -52,4 +53,13 @@ it('an operation has one name for each method, GET with its HEAD; ALL is every m
   ])
   expect(operations.filter(({ path }) => path === '/many').some(({ method }) => method === 'ALL')).toBe(false)
   expect(operations.find(({ method }) => method === 'ALL')?.methods.toSorted()).toEqual(METHODS.toSorted())
+})
+
+it('the providers of an application are kept, and their resource servers are listed in order', () => {
+  const app = {}
+  const upstream = (resource: string) => ({ resource, provider: 'p', scope: [], per: 'user' as const })
+  providersOf(app).set({}, { upstreams: [upstream('a')] })
+  providersOf(app).set({}, { upstreams: [upstream('b')] })
+  expect(upstreamsOf(app).map(({ resource }) => resource)).toEqual(['a', 'b'])
+  expect(Object.keys(app)).toEqual([])
 })

@@ -199,6 +199,12 @@ describe('the response of an error mapper', () => {
     expect((await own.ask('/x', bearer('t'))).challenges).toStrictEqual(['Own'])
   })
 
+  it('has no challenge that middleware above has set', async () => {
+    const above: Koa.Middleware = (ctx, next) => (ctx.set('WWW-Authenticate', 'Old'), next())
+    const { ask } = await operation(refusing, mapping({ status: 404 }, above))
+    expect((await ask('/x', bearer('t'))).challenges).toStrictEqual([])
+  })
+
   it.each([null, undefined])('without a body (%s) has none, and keeps its status', async (body) => {
     const answer: AuthResponse = body === null ? { status: 401, body } : { status: 401 }
     const { ask } = await operation(refusing, mapping(answer))
@@ -262,6 +268,13 @@ describe('the response of an error mapper', () => {
 
   it.each([
     ['that rejects', () => Promise.reject(new Error('no template')), 'no template'],
+    [
+      'never made, with a 200',
+      () => {
+        throw Object.assign(new Error('x'), { status: 200, expose: true })
+      },
+      expect.stringContaining('not a server error') as string,
+    ],
     [
       'that rejects with a 200',
       () => Promise.reject(Object.assign(new Error('x'), { status: 200, expose: true })),

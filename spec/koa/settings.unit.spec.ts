@@ -5,7 +5,7 @@ import { authSettings, type AuthResponse, type AuthSettings, apiApp, AuthError, 
 import { expect, it, describe } from 'vitest'
 import { checkOptions } from '../../src/core/options.js'
 import { defaults, type Settings } from '../../src/core/Settings.js'
-import { settingsOf } from '../../src/core/Exchange.js'
+import { exchangeOf, settingsOf } from '../../src/core/Exchange.js'
 import { answerable, answerException, serverError, settings, settingsFrom } from '../../src/koa/settings.js'
 import { expectCrashed, running } from '../support/models/behavior.js'
 
@@ -118,6 +118,15 @@ describe('an exception handler', () => {
     const exception = new Raised()
     // Safe: without a handler, nothing of the context is read
     await expect(answerException({} as never, exception, defaults)).rejects.toBe(exception)
+  })
+
+  it('is not called after the head was sent; the exception is noted for the sessions', async () => {
+    const exception = new Raised()
+    const known = settingsFrom({ onError: [onError(Raised, () => expect.unreachable())] })(defaults)
+    const context = { headerSent: true }
+    // Safe: nothing else of the context is read
+    await expect(answerException(context as never, exception, known)).rejects.toBe(exception)
+    expect(exchangeOf(context).hasThrown).toBe(true)
   })
 })
 

@@ -7,7 +7,7 @@ import Koa from 'koa'
 import { authSignal, httpBearer, untilEnd, withAuth } from 'koa-with-auth'
 import { mockRequest } from 'koa-with-auth/testing'
 import { guardRequest, shutDown } from 'koa-with-auth/upgrades'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { ownEnds } from '../support/runs/ownEnds.js'
 import { listening } from '../support/servers/server.js'
 
@@ -77,4 +77,22 @@ it('a time limit that is none is a TypeError', async () => {
   const { server } = await site()
   expect(() => shutDown(server, { timeout: 0 })).toThrow('shutDown(server, { timeout })')
   server.close()
+})
+
+it('waits ten seconds if nothing else is said, and leaves no timer behind', async () => {
+  const [late, often] = [vi.spyOn(globalThis, 'setTimeout'), vi.spyOn(globalThis, 'setInterval')]
+  const cleared = [vi.spyOn(globalThis, 'clearTimeout'), vi.spyOn(globalThis, 'clearInterval')] as const
+  onTestFinished(() => void vi.restoreAllMocks())
+  ownEnds()
+  const server = createServer()
+  await listening(server)
+  await shutDown(server)
+  for (const [at, made, ms] of [
+    [0, late, 10_000],
+    [1, often, 100],
+  ] as const) {
+    const timer: unknown = made.mock.results[made.mock.calls.findIndex((given) => given[1] === ms)]?.value
+    expect(timer).toBeDefined()
+    expect(cleared[at]).toHaveBeenCalledWith(timer)
+  }
 })

@@ -63,7 +63,6 @@ const observer = notWrapped(Object.assign(observe, { observes: 'koa-with-auth' }
 
 /** The functions behind a guard, with an observer before each but the first, which the guard observes, and `param` hooks. */
 export const observed = (after: ReadonlyArray<Function>): ReadonlyArray<Function> => {
-  if (after.length < 2) return after
   // the router sorts `param` hooks in front of the first function without `param`
   const first = after.findIndex((f) => !(operationMark in f))
   return after.flatMap((f, at) => (first === -1 || at <= first || isParamHook(f) ? [f] : [observer, f]))
