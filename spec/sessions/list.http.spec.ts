@@ -233,6 +233,22 @@ describe('C-07 how long an entry lasts', () => {
   })
 })
 
+it('C-07 the list of a program that signs in again and again has no more names than sessions that may be used', async () => {
+  const start = stopped()
+  const sets = new Set<string>()
+  const inner = memoryStore()
+  const store: Store = { ...inner, add: (set, ...rest) => (sets.add(set), inner.add(set, ...rest)) }
+  const { signedIn, listed } = await site(() => store)
+  const names = async () => (await Promise.all([...sets].map(inner.members))).flat().length
+  const [one] = [await signedIn(), await signedIn()]
+  expect(await names()).toBe(2)
+  for (const hours of [15, 30]) {
+    vi.setSystemTime(start + hours * HOUR)
+    expect((await one.ask('/me')).status).toBe(200)
+  }
+  expect([await names(), (await listed(one)).length]).toEqual([1, 1])
+})
+
 describe('C-07 how long a session lasts', () => {
   it('is no longer than logOutEverywhere is remembered, also if a release makes that time shorter', async () => {
     const store = memoryStore()

@@ -102,6 +102,10 @@ const enlistAt = async (self: SignInList, signIn: SignIn, key: string, listed: R
   }
 }
 
+// It outlives the entry, and is prolonged before it. A program that signs in each minute must not leave a set that is too long to read
+const enlistOfUser = (self: SignInList, signIn: SignIn, key: string): Promise<void> =>
+  self.store.add(entriesOfUser(self, signIn.id), key, lifetimeOf(self, signIn) + HOUR)
+
 /** Writes the entry of a sign-in that has one. `session` is the digest of its session in records. Rejects in an outage. */
 export const enlist = async (
   self: SignInList,
@@ -113,7 +117,7 @@ export const enlist = async (
   if (id === undefined) return
   const key = entryKey(self.name, signIn.id, id)
   await self.store.insert(key, entryText(signIn, id, { session, kind }), lifetimeOf(self, signIn))
-  await self.store.add(entriesOfUser(self, signIn.id), key, self.longest)
+  await enlistOfUser(self, signIn, key)
   await enlistAt(self, signIn, key)
 }
 
@@ -142,6 +146,7 @@ export const isListed = (
 
 const renewed = async (self: SignInList, signIn: SignIn, { id, sids, ...entry }: Entry) => {
   const key = entryKey(self.name, signIn.id, id)
+  await enlistOfUser(self, signIn, key)
   await enlistAt(self, signIn, key, sids)
   return self.store.update(key, entryText(signIn, id, entry), lifetimeOf(self, signIn))
 }

@@ -94,6 +94,9 @@ interface SqlEngine {
   readonly prune: () => Promise<void> | undefined
 }
 
+// How many keys one question has: SQLite takes 32,766 values, the protocol of PostgreSQL 65,535, and each number is a statement of its own
+const MOST_KEYS = 500
+
 // The longest values that the index of a table can hold in each database, in bytes
 const LONGEST_KEY = 500
 const LONGEST_MEMBER = 2000
@@ -145,14 +148,18 @@ export const sqlStore = ({ statements, few = [], read, ...engine }: SqlEngine): 
   }
   const key = (given: string): string => written(storedKey(given))
   const text = (given: string): string => written(wellFormed(given))
+  const some = async (keys: ReadonlyArray<string>): Promise<ReadonlyArray<string | undefined>> => {
+    const sql = few[keys.length - 1]
+    if (sql !== undefined) return placed(keys.length, await read(sql, keys.map(key)))
+    const rows = await read(statements.get(keys.length), keys.map(key))
+    const found = new Map(rows.map((row) => [readText(row['id']), readText(row['text'])]))
+    return keys.map((one) => found.get(storedKey(one)))
+  }
   return {
     get: async (keys) => {
-      if (keys.length === 0) return []
-      const sql = few[keys.length - 1]
-      if (sql !== undefined) return placed(keys.length, await read(sql, keys.map(key)))
-      const rows = await read(statements.get(keys.length), keys.map(key))
-      const found = new Map(rows.map((row) => [readText(row['id']), readText(row['text'])]))
-      return keys.map((one) => found.get(storedKey(one)))
+      const texts: Array<string | undefined> = []
+      for (let at = 0; at < keys.length; at += MOST_KEYS) texts.push(...(await some(keys.slice(at, at + MOST_KEYS))))
+      return texts
     },
     insert: async (id, kept, lifetime) => change(statements.insert, key(id), text(kept), wholeLifetime(lifetime)),
     update: async (id, kept, lifetime, was) => {
