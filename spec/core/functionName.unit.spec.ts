@@ -162,9 +162,9 @@ describe('the wrappers of a description', () => {
     const granted = () => []
     expect(named(bearer)).toStrictEqual(['recoverUnavailable bearer'])
     expect(named(admin)).toStrictEqual([`recoverUnavailable bearer ${words}`])
-    expect(named(optional(requireScopes(['read'], { granted })(bearer)))).toStrictEqual([
-      'recoverUnavailable optional bearer read',
-    ])
+    expect(named(requireScopes(['read'], { granted })(bearer))).toStrictEqual(['recoverUnavailable bearer read'])
+    expect(named(allOf([bearer, optional(basic)]))).toStrictEqual(['recoverUnavailable (bearer and optional basic)'])
+    expect(() => named(optional(bearer))).toThrow('f is optional, and an outage makes no caller anonymous')
     expect(named(anyOf([admin, basic]))).toStrictEqual([`recoverUnavailable (bearer ${words} or basic)`])
     expect(named(allOf([admin, sessionAuthSuperUser()]))).toStrictEqual([
       `recoverUnavailable (bearer ${words} and cookie_koa.sess of a superuser)`,

@@ -173,9 +173,9 @@ const isFlat = (u: unknown): boolean => isScalar(u) || (Array.isArray(u) && u.ev
 // A later change of an option must not change the admitted callers, because the policy file has the passed value. A value with methods stays itself
 const settled = (value: unknown): unknown => {
   if (Array.isArray(value)) return Array.from<unknown>(value)
-  return isPlain(value) && Object.values(value).every(isFlat)
-    ? bare(Object.fromEntries(Object.entries(value).map(([name, one]) => [name, settled(one)])))
-    : value
+  if (!isPlain(value) || !Object.values(value).every(isFlat)) return value
+  const copy = Object.fromEntries(Object.entries(value).map(([name, one]) => [name, settled(one)]))
+  return Object.getPrototypeOf(value) === null ? bare(copy) : copy
 }
 
 /**

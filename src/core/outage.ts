@@ -6,7 +6,7 @@ import { andThen, answerTo, type Result, type PrincipalFromAnswer } from './Resu
 import { leavesAnonymous, raised, unavailable, type Unavailable } from './AuthError.js'
 import { decideOf, fromFunction, isAuthenticator, make, readerOf, wrapping } from './Authenticator.js'
 import type { Authenticator, Decide, Halves } from './Authenticator.js'
-import { children, refuseObjects, schemeNameOf, wrappedBy, type Description } from './Description.js'
+import { admitsAnonymous, children, refuseObjects, schemeNameOf, wrappedBy, type Description } from './Description.js'
 import { deepFreeze } from './data.js'
 import { accept, evidence, merge } from './Evidence.js'
 import { askHook, evidenceFor, type Attempt, finishingHookResult } from './Exchange.js'
@@ -90,6 +90,10 @@ export const timeout = (ms: number) => {
  */
 export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) => R) => {
   checkHook('recoverUnavailable(f)', f, 2)
+  if (isAuthenticator(f) && admitsAnonymous(f.description))
+    throw new TypeError(
+      'recoverUnavailable(f): f is optional, and an outage makes no caller anonymous; leave optional out',
+    )
   const words = `recoverUnavailable ${isAuthenticator(f) ? demandsIn(f.description) : functionName(f)}`
   return <P>(self: Authenticator<P>): Authenticator<P | PrincipalFromAnswer<R>> => {
     checkMember('recoverUnavailable(f)(a)', self)
