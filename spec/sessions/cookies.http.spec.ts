@@ -42,11 +42,12 @@ describe('D-S12 the cookie', () => {
     }
   })
 
-  it('has SameSite=Strict and another name if the options say so', async () => {
-    const { visitor } = await sessionsApp(undefined, { sameSite: 'strict', cookieName: 'sid' })
+  it('has SameSite=Strict, another name and no end if the options say so', async () => {
+    const options = { sameSite: 'strict', cookieName: 'sid', persistent: false } as const
+    const { visitor } = await sessionsApp(undefined, options)
     const one = visitor()
     const lines = setCookies(await one.post('/login'))
-    expect(lines.map((line) => /^(sid)=.*; samesite=strict; httponly$/.exec(line)?.[1])).toEqual(['sid'])
+    expect(lines.map((line) => /^(sid)=[^;]+; path=\/; samesite=strict; httponly$/.exec(line)?.[1])).toEqual(['sid'])
     await expectSignedIn(one, anna)
   })
 

@@ -1,5 +1,6 @@
 /** A hook for each intent: none runs for another, and a step-up is of the user who is signed in. */
 import type Router from '@koa/router'
+import * as E from 'fp-ts/lib/Either.js'
 import { sessionAuth, withAuth } from 'koa-with-auth'
 import { addProof } from 'koa-with-auth/sessions'
 import {
@@ -9,6 +10,7 @@ import {
   passwordReset,
   type FinishHooks,
   type Intent,
+  type Kind,
   type Proof,
 } from 'koa-with-auth/sign-in'
 import { oidc, type OidcKind } from 'koa-with-auth/sign-in/oidc'
@@ -180,4 +182,28 @@ it('a step-up that a token carries is of the user of the token, and never of a c
     await ask('/device/step', token, sent),
   ]
   expect(statuses.map(({ status }) => status)).toEqual([200, 401, 200])
+})
+
+it('a hook that says true lets a step-up pass only by a proof of the user who is signed in', async () => {
+  const own: Kind<never, null, string> = {
+    name: 'own',
+    lifetime: 60_000,
+    begin: () => E.right({ kept: null, send: (handle: string) => ({ body: { handle } }) }),
+    read: ({ body }) => ({ handle: String(body['handle']), answer: String(body['of']) }),
+    check: (_kept, subject) => E.right({ method: 'own', subject }),
+  }
+  const { ask, cookieIn } = await deviceSite({}, undefined, undefined, (router, { sessionAuth: signedIn }) => {
+    router.post('/own', withAuth(signedIn()), begin(own, { intent: 'stepUp' }))
+    router.post('/own/answer', withAuth(signedIn()), finish(own, { stepUp: () => true }))
+  })
+  const session = cookieIn(await ask('/cookie', {}, {}))
+  for (const [of, status, reason] of [
+    ['bert', 403, 'anotherUser'],
+    ['anna', 200, undefined],
+  ] as const) {
+    const begun = await ask('/own', { Cookie: session }, {})
+    const cookies = { Cookie: `${session}; ${cookieIn(begun)}` }
+    const answer = await ask('/own/answer', cookies, { handle: begun.body.handle, of })
+    expect([answer.status, answer.body.reason]).toEqual([status, reason])
+  }
 })
