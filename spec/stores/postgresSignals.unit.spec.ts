@@ -74,6 +74,25 @@ describeWithSql('postgres', 'postgresSignals', () => {
     expect(listening).toBe(2)
   })
 
+  it('a connection that comes after a later one is ended', async () => {
+    const begun: Array<() => void> = []
+    const open = new Set<number>()
+    const signals = postgresSignals({
+      query: async () => [],
+      listen: async () => {
+        const at = begun.length
+        await new Promise<void>((resolve) => begun.push(resolve))
+        open.add(at)
+        return () => open.delete(at)
+      },
+    })
+    const both = [0, 1].map(async () => signals.subscribe(() => {}))
+    await expect.poll(() => begun.length).toBe(2)
+    for (const begin of begun.toReversed()) begin()
+    await Promise.all(both)
+    expect([...open]).toStrictEqual([1])
+  })
+
   it.each(['query', 'listen'])('is a TypeError without %s', (name) => {
     const options = { query: async () => [], listen: async () => () => {}, [name]: undefined }
     // Safe: that it is wrong is what is tested

@@ -40,9 +40,11 @@ const statement = 'select pg_notify($1, $2)'
 export const postgresSignals = (options: PostgresSignalsOptions): Signals => {
   const { query, listen } = checkOptions('postgresSignals', options, { query: is.hook(2), listen: is.hook(2) })
   let stop: (() => unknown) | undefined
+  let calls = 0
   return {
     publish: async (message) => void (await query(statement, [CHANNEL, message])),
     subscribe: async (listener) => {
+      const call = ++calls
       const stopping = stop
       stop = undefined
       try {
@@ -50,7 +52,10 @@ export const postgresSignals = (options: PostgresSignalsOptions): Signals => {
       } catch {
         // its connection is lost
       }
-      stop = await listen(CHANNEL, (payload) => listener(String(payload)))
+      const listening = await listen(CHANNEL, (payload) => listener(String(payload)))
+      // it was too late: another call has a connection of its own
+      if (call !== calls) await listening()
+      else stop = listening
     },
   }
 }
