@@ -9,10 +9,12 @@ import {
   authenticator,
   authorize,
   Challenge,
+  formAuth,
   fromHeader,
   httpBasicAuth,
   httpBearer,
   optional,
+  owned,
   requireScopes,
   sessionAuth,
   type Authenticator,
@@ -23,12 +25,15 @@ import {
 import { firstPresent, fromFunction, lenient, flatMap } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { httpJwt, protectedResource } from 'koa-with-auth/jwt'
+import { leaves } from '../../src/core/Description.js'
 import * as Requirement from '../../src/core/Requirement.js'
 import {
   securityOf,
   securitySchemesOf,
   failureComponents,
   failuresOf,
+  headerParametersOf,
+  requestBodyOf,
   responsesOf,
 } from '../../src/openapi/security.js'
 import { pathItemMethods } from '../../src/openapi/paths.js'
@@ -307,5 +312,43 @@ describe('failures', () => {
       })
       expect(responses?.['Forbidden']).not.toHaveProperty('headers')
     })
+  })
+})
+
+describe('what an operation takes besides', () => {
+  const form = formAuth({ fields: ['email', 'Password'], authenticate: () => 'anna' })
+  const note = owned('note', { param: 'id', find: () => 'milk' })
+  const token = httpBearer({ authenticate: () => 'anna' })
+  const [leaf] = leaves(token.description)
+  const signed: Description = { ...leaf!, headers: ['Signature', 'Digest'] }
+
+  it('a form is the body of the methods that have one, and a password is shown as one in any letter case', () => {
+    const taken = pathItemMethods.filter((method) => requestBodyOf(form.description, method) !== undefined)
+    expect(taken).toEqual(['put', 'post', 'patch'])
+    const content = { 'application/json': { schema: { properties: { Password: { format: 'password' } } } } }
+    expect(requestBodyOf(form.description, 'post')).toMatchObject({ required: true, content })
+  })
+
+  it('a header is required if every alternative reads it', () => {
+    const required = (...members: ReadonlyArray<Description>) =>
+      headerParametersOf({ _tag: 'AnyOf', members }).map(({ name, required }) => [name, required])
+    const other: Description = { ...signed, headers: ['Digest'] }
+    expect(required(signed, other)).toEqual([
+      ['Signature', false],
+      ['Digest', true],
+    ])
+    expect(headerParametersOf(undefined)).toEqual([])
+  })
+
+  it('an object that is not there or not for the caller is a 404, and a 403 if the rule says so', () => {
+    expect(failuresOf(note(token).description, 'get')).toEqual([401, 404, 503])
+    const forbidding = owned('note', { param: 'id', find: () => 'milk', refuse: 403 })
+    expect(failuresOf(forbidding(token).description, 'get')).toEqual([401, 403, 404, 503])
+  })
+
+  it('a proof is described with its age', () => {
+    const kind = sessionAuth({ proof: { methods: ['totp'], maxAge: 120_000 } })
+    const { remark } = securityOf(Requirement.guardedBy(kind))
+    expect(remark).toContain('a proof by `totp`, at most 2 min ago')
   })
 })
