@@ -207,6 +207,10 @@ describeUnless(missing, 'the shop in a browser', () => {
         )
         expect([path, width, scrolls]).toEqual([path, width, false])
       }
+      // each good, and the basket, is a card
+      const styles =
+        "[...document.querySelectorAll('.goods article, .card')].map((one) => getComputedStyle(one).borderTopStyle)"
+      expect(await page.evaluate(styles)).toEqual(Array(4).fill('solid'))
     }
   })
 })
