@@ -416,6 +416,7 @@ describe('a provider that is down', () => {
 
   it.each([
     ['another issuer', () => 'https://evil.example'],
+    ['the name of a container', () => 'http://keycloak:8080/realms/shop'],
     ['the same with a slash at the end', (issuer: string) => `${issuer}/`],
   ])('of %s is a 503, and a warning that says so, once [discovery-issuer-mismatch]', async (_name, named) => {
     const warn = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)

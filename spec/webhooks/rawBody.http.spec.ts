@@ -126,6 +126,19 @@ describe('a parser above the guard', () => {
     expect([(await short.send(JSON_BODY, json)).status, short.handled]).toStrictEqual([413, []])
   })
 
+  it.each(['request', 'req'] as const)('that keeps them as a Buffer in %s.body is none, either', async (where) => {
+    const read: Middleware = async (ctx, next) => {
+      Object.assign(ctx[where], { body: Buffer.from(await text(ctx.req)) })
+      await next()
+    }
+    const site = await webhookSite({ above: [read] })
+    expect((await site.send(JSON_BODY, json)).status).toBe(204)
+    expect(
+      (await site.send(`${JSON_BODY} `, { ...json, 'X-Hub-Signature-256': githubSignature(JSON_BODY) })).status,
+    ).toBe(401)
+    expect(site.handled.map(String)).toStrictEqual([JSON_BODY])
+  })
+
   it('that does not read this content type leaves the body to the guard', async () => {
     const site = await webhookSite({ above: [bodyParser()] })
     expect((await site.send('a,b', { 'Content-Type': 'text/csv' })).status).toBe(204)

@@ -199,7 +199,8 @@ export const verificationKeys = (where: string, key: unknown): Keys => {
     if (key.type === 'private') throw new TypeError(`${where} is a private key; return the public key`)
     return secretKeys(where, key.export())
   }
-  if (typeof key !== 'object' || key === null) throw new TypeError(`${where} must be a JWK or a KeyObject`)
+  if (typeof key !== 'object' || key === null)
+    throw new TypeError(`${where} must be a JWK or a KeyObject; createPublicKey(pem) of node:crypto reads a PEM`)
   const jwk: Readonly<Record<string, unknown>> = { ...key }
   if (jwk['kty'] === 'oct' && typeof jwk['k'] === 'string') return secretKeys(where, Buffer.from(jwk['k'], 'base64url'))
   const known = usableKeys({ keys: [jwk] })

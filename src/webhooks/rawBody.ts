@@ -150,10 +150,17 @@ const isBodyOver = (req: IncomingMessage): boolean => {
 
 // --- a body that was read before
 
+// What express.raw() and `ctx.request.body = await getRawBody(ctx.req)` leave
+const bytesIn = (source: object): Uint8Array | undefined => {
+  const body = ownOrGetter(source, 'body')
+  return body instanceof Uint8Array ? body : undefined
+}
+
 // Parsers keep a decoded string. It counts only if it can be the bytes that came: not a string that is empty, has another length, was
 // decompressed or had another charset
 const keptBytes = (caller: string, request: Request): Buffer => {
-  const kept = ownOrGetter(request, 'rawBody') ?? ownOrGetter(request.req, 'rawBody')
+  const kept =
+    ownOrGetter(request, 'rawBody') ?? ownOrGetter(request.req, 'rawBody') ?? bytesIn(request) ?? bytesIn(request.req)
   const bytes = typeof kept === 'string' || kept instanceof Uint8Array ? Buffer.from(kept) : noBytes
   const declared = declaredIn(request)
   const isWhole =

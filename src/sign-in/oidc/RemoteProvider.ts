@@ -186,8 +186,9 @@ const metadataOf = async ({ issuer, discovery, metadata: given, trusts }: Remote
   // OpenID Connect Discovery 1.0 §4.3: exactly equal, a slash at the end, too
   const named = issuerIn(issuer, given === undefined ? metadata['issuer'] : (given['issuer'] ?? issuer))
   if (named === undefined) {
-    const other = isSecure(metadata['issuer']) ? JSON.stringify(metadata['issuer'].slice(0, 200)) : 'none'
-    throw new Outage(`names another issuer in its discovery document: ${other}`, true)
+    const { issuer: other } = metadata
+    const shown = typeof other === 'string' ? JSON.stringify(other.slice(0, 200)) : 'none'
+    throw new Outage(`names another issuer in its discovery document: ${shown}`, true)
   }
   // Safe: openid-client checks the members that it reads
   const found = { ...metadata, issuer: named } as ServerMetadata
