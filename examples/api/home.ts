@@ -11,16 +11,17 @@ import { refuse, type signedInBy } from './signIn.js'
 
 const style = `
   :root { color-scheme: light dark; font: 1.05rem/1.6 system-ui, sans-serif }
-  body { max-width: 38rem; margin: 12vh auto; padding: 0 1.5rem }
+  body { max-width: 38rem; margin: 3rem auto; padding: 0 1.5rem }
   h1 { font-size: 1.8rem; line-height: 1.2 }
   h2 { font-size: 1.2rem; margin-top: 2.5rem }
   ul { padding-left: 1.2rem }
+  section { padding: .5rem 1.4rem; border-radius: .9rem; background: light-dark(#eef3fb, #1d2430) }
   a { color: light-dark(#0b57d0, #8ab4f8) }
   .docs, button { display: inline-block; padding: .6rem 1.2rem; border: 0; border-radius: .4rem; font: inherit; font-weight: 600;
     text-decoration: none; color: light-dark(#fff, #062e6f); background: light-dark(#0b57d0, #a8c7fa); cursor: pointer }
-  form { display: flex; flex-wrap: wrap; gap: .6rem; align-items: center; margin: 1.5rem 0 }
-  input { font: inherit; padding: .5rem .7rem; border-radius: .4rem; border: 1px solid light-dark(#747775, #8e918f); width: 10rem }
-  code { font-size: .95em }
+  form { display: flex; flex-wrap: wrap; gap: .6rem; align-items: center; margin: 1rem 0 }
+  input { font: inherit; padding: .5rem .7rem; border-radius: .4rem; border: 1px solid light-dark(#747775, #8e918f); flex: 1 1 10rem; min-width: 0 }
+  code { font-size: .95em; white-space: nowrap }
 `
 
 const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
@@ -79,12 +80,14 @@ const page = (user: SessionUser | undefined, alert = ''): string => `<!doctype h
     <p>Every kind of authenticator in one API. The docs page says what guards each operation, and tries it out:
       choose <b>Authorize</b>, enter a credential, and every test call carries it.</p>
     <p><a class="docs" href="/api/docs">Open the docs page</a></p>
+    <section>
     ${alert === '' ? '' : `<p role="alert">${alert}</p>`}
     ${user === undefined ? signInForm : signOutForm(user.username)}
     <p>The users of this demonstration:</p>
     <ul>
       ${userList}
     </ul>
+    </section>
     <p>For tools, the same as <a href="/api/openapi.json">OpenAPI 3.1</a>.</p>
     <h2>The small examples</h2>
     <p>One idea each. Without a credential most of them answer 401; the table in <code>examples/README.md</code> says what to send.</p>
