@@ -211,3 +211,10 @@ describe('newPassword: options', () => {
     )
   })
 })
+
+it('the time limit of a list of leaked passwords holds no process after its answer', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  expect(await newPassword('four words that nobody has', { breached: async () => '' })).toHaveProperty('ok', true)
+  expect(vi.getTimerCount()).toBe(0)
+})

@@ -9,7 +9,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { UnavailableError } from 'koa-with-auth'
 import { argon2OfNode, argon2OfPackage } from '../../src/passwords/argon2.js'
 import { makeQueue } from '../../src/passwords/Queue.js'
-import { isEnough, parse, printPassword } from '../../src/passwords/StoredPassword.js'
+import { isEnough, isLarge, parse, printPassword } from '../../src/passwords/StoredPassword.js'
 import { derivations } from '../support/models/derivations.js'
 import { untimedPasswords } from '../support/runs/untimedPasswords.js'
 
@@ -482,4 +482,14 @@ describe('P-03 a line', () => {
       ),
     )
   })
+})
+
+it.each([
+  ['argon2id$v=19$m=131072,t=1,p=1', false],
+  ['argon2id$v=19$m=131073,t=1,p=1', true],
+  ['scrypt$ln=17,r=8,p=1', false],
+  ['scrypt$ln=18,r=8,p=1', true],
+])('a hash of more than 128 MiB is verified alone, because several would exhaust the memory: %s, %s', (form, large) => {
+  const stored = parse(`$${form}$${SALT}$${KEY}`)
+  expect(stored && isLarge(stored)).toBe(large)
 })

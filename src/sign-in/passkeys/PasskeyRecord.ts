@@ -145,4 +145,4 @@ export class PasskeysInStore {
 }
 
 /** Whether a counter may follow another counter: it grows, or there is none. */
-export const isNextCounter = (before: number, now: number): boolean => now > before || (now === 0 && before === 0)
+const isNextCounter = (before: number, now: number): boolean => now > before || (now === 0 && before === 0)

@@ -14,7 +14,7 @@ import { decodeAttestationObject, decodeCredentialPublicKey } from '@simplewebau
 import { jsonFields, ownField } from '../../core/data.js'
 import { isRecord } from '../../core/checks.js'
 import { bare } from '../../core/options.js'
-import { isNextCounter, type PasskeyRecord, type PasskeyUse } from './PasskeyRecord.js'
+import type { PasskeyRecord, PasskeyUse } from './PasskeyRecord.js'
 
 // --- the answers of browsers
 
@@ -113,11 +113,8 @@ interface NewPasskey extends UsedPasskey {
   readonly aaguid: string
 }
 
-/** The result for an assertion: good, refused, or of a counter that did not grow, which a copy of the authenticator would cause. */
-type Checked =
-  | { readonly _tag: 'Used'; readonly used: UsedPasskey }
-  | { readonly _tag: 'Refused' }
-  | { readonly _tag: 'Counter'; readonly received: number }
+/** The result for an assertion. */
+type Checked = { readonly _tag: 'Used'; readonly used: UsedPasskey } | { readonly _tag: 'Refused' }
 
 // The library throws for almost everything that is wrong, also by accident
 const unlessRejected = async <A>(check: () => Promise<A | undefined>): Promise<A | undefined> => {
@@ -231,7 +228,7 @@ export const checkAssertion = async (
     const { verified, authenticationInfo } = await verifyAuthenticationResponse(
       bare({
         ...expectations(party, challenge, id, { clientDataJSON, authenticatorData, signature, userHandle }),
-        // the library refuses a lower counter without saying so: it is compared below
+        // the library refuses a lower counter without saying so: it is compared when the use is stored
         credential: { id, publicKey, counter: 0 },
         expectedTopOrigin: [...party.topOrigins],
       }),
@@ -243,7 +240,6 @@ export const checkAssertion = async (
     record !== undefined && record.id === id && record.rpId === party.id && record.userHandle === userHandle
   if (info === undefined || !isOurs || !isFramedWell(party, answer)) return { _tag: 'Refused' }
   const { newCounter: counter, userVerified, credentialDeviceType, credentialBackedUp: backedUp } = info
-  if (!isNextCounter(record.counter, counter)) return { _tag: 'Counter', received: counter }
   return {
     _tag: 'Used',
     used: { counter, userVerified, backupEligible: credentialDeviceType === 'multiDevice', backedUp },

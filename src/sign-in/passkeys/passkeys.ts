@@ -177,7 +177,6 @@ const using = (setting: ResolvedOptions, kind: string, ...intents: ReadonlyArray
       const record = found?.record
       const checked = await checkAssertion(party, answer.client.challenge, answer, record)
       if (found === undefined || record === undefined || checked._tag === 'Refused') return refusedPasskey
-      if (checked._tag === 'Counter') return copiedPasskey(record, checked.received)
       // of a step-up, and of a sign-in after a first factor
       if (subject !== undefined && subject !== record.user) return E.left(unfinished('anotherUser'))
       const { userVerified, ...use } = checked.used
