@@ -1,6 +1,7 @@
 /** `audit(router)`: what a line reports, as data and as a table. For levels see router-levels.unit.spec.ts. */
 import Router, { type RouterInstance } from '@koa/router'
-import { also, apiApp, httpBearer, operation, optional, withAuth } from 'koa-with-auth'
+import Koa from 'koa'
+import { also, apiApp, apiKeyCookie, authSettings, httpBearer, operation, optional, withAuth } from 'koa-with-auth'
 import { audit, type Audit, type AuditedOperation } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
 import { table } from '../../src/audit/Audit.js'
@@ -163,6 +164,15 @@ describe('the result of the audit', () => {
       'OPERATION  PROTECTED BY        DECIDED BY  NOTES\nGET /x     undecided (public)  nothing',
     )
   })
+})
+
+it('a name cannot hide a part of a line, and writes that other sites may send are noted', () => {
+  const cookie = apiKeyCookie({ authenticate: () => true })
+  const app = new Koa().use(authSettings({ csrf: false }))
+  app.use(withAuth(cookie)(new Router().post('/a\u202eb', handle)).routes())
+  const printed = String(audit(app))
+  expect(printed).toContain('POST /a\\u{202e}b')
+  expect(printed).toContain('takes writes from other sites')
 })
 
 describe('misuse of audit', () => {

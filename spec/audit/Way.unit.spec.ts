@@ -28,7 +28,13 @@ import { firstPresent, fromFunction, lenient, flatMap, recoverUnavailable, timeo
 import { option as O } from 'fp-ts'
 import { describe, expect, it } from 'vitest'
 import { functionName } from '../../src/core/functionName.js'
-import { descriptionInWords } from '../../src/audit/Way.js'
+import {
+  compareAccess,
+  descriptionInWords,
+  type AccessPath,
+  type Comparison,
+  type Demanded,
+} from '../../src/audit/Way.js'
 import { occurring, runs } from '../support/runs/samples.js'
 
 const authenticate = () => true
@@ -162,5 +168,30 @@ describe('words of trees', () => {
       { numRuns: runs(20_000) },
     )
     expect(seen.size).toBeGreaterThan(occurring(2_000))
+  })
+})
+
+describe('who gets in, before and after', () => {
+  const way = (credentials: ReadonlyArray<string>, more: Partial<AccessPath & Demanded> = {}): AccessPath => {
+    const { takesAnything = false, scopes = [], authorizations = [], objects = [] } = more
+    return {
+      demands: credentials.map((credential) => ({ credential, scopes, authorizations, objects })),
+      takesAnything,
+    }
+  }
+  it.each<[what: string, before: AccessPath, after: AccessPath, change: Comparison]>([
+    ['the same', way(['a']), way(['a']), 'same'],
+    ['another credential', way(['a']), way(['b']), 'other'],
+    ['one of two', way(['a', 'b']), way(['b']), 'opened'],
+    ['one that was demanded twice', way(['a', 'a']), way(['a']), 'opened'],
+    ['a bad credential, too', way([]), way([], { takesAnything: true }), 'opened'],
+    ['a scope less', way(['a'], { scopes: ['r', 'w'] }), way(['a'], { scopes: ['r'] }), 'opened'],
+    ['another scope', way(['a'], { scopes: ['r', 'w'] }), way(['a'], { scopes: ['r', 'x'] }), 'other'],
+    ['a condition less', way(['a'], { authorizations: ['f', 'f'] }), way(['a'], { authorizations: ['f'] }), 'opened'],
+    ['an object less', way(['a'], { objects: ['note'] }), way(['a']), 'opened'],
+  ])('%s: %o, %o: %s', (_what, before, after, change) => {
+    expect(compareAccess([before], [after])).toBe(change)
+    const back = { same: 'same', other: 'other', opened: 'closed', closed: 'opened' } as const
+    expect(compareAccess([after], [before])).toBe(back[change])
   })
 })
