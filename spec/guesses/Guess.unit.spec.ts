@@ -1,9 +1,12 @@
 /** By what guesses are counted: the address of the client, and the name of the account. */
+import { either as E } from 'fp-ts'
+import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
 import { accountNames } from '../../src/guesses/accountNames.js'
 import { clientAddress, networkOf } from '../../src/guesses/addresses.js'
-import { countsIn } from '../../src/guesses/Guess.js'
+import { unfinished } from '../../src/core/AuthError.js'
+import { counting, countsIn } from '../../src/guesses/Guess.js'
 
 // The address by which guesses are counted: the part of an address that one client can choose does not count.
 
@@ -126,6 +129,7 @@ describe('T-07 one account', () => {
     ['circled letters', 'ⓐⓝⓝⓐ', 'anna'],
     ['modifier letters', 'ann\u0363', 'anna'],
     ['isolated Arabic vowel signs', 'an\ufe76\ufc60na', 'anna'],
+    ['half-width letters', 'ｶﾅ', 'カナ'],
     ['leading and trailing blanks', '\u00a0 anna\t', 'anna'],
     ['repeated blanks', 'anna  \u2003maria', 'anna maria'],
     ['zero-width characters', 'an\u200b\u200d\ufeffna', 'anna'],
@@ -163,6 +167,7 @@ describe('T-07 a mark that is a letter for a collation, and an accent for a prog
     ['anna', ['anna']],
     ['ánna', ['anna']],
     ['ann\u0363', ['anna', 'ann']],
+    ['ANN\u0363', ['anna', 'ann']],
     ['a\u0363nna', ['aanna', 'anna']],
     ['a\u093fnna', ['a\u093fnna', 'anna']],
   ])('%j counts as %j', (name, forms) => {
@@ -192,4 +197,44 @@ it('T-07 every share of a name that counts as two is asked before any account', 
     count.limiter !== limiter ? 'account and address' : count.atMost === undefined ? 'account' : 'share',
   )
   expect(kinds).toEqual(['account and address', 'account and address', 'share', 'share', 'account', 'account'])
+})
+
+describe('what is counted', () => {
+  const limiter = { points: 11, duration: 60, consume: async () => undefined, reward: async () => undefined }
+  const limiters = { accountAndAddress: limiter, account: limiter, address: limiter }
+
+  it('has a key of its own for what it counts, however account and address are cut', () => {
+    const keysOf = (account: string, address: string) => countsIn(limiters)(account, address).map(({ key }) => key)
+    const keys = [...keysOf('192.0.2.1', '192.0.2.1'), ...keysOf('ab', 'c'), ...keysOf('a', 'bc')]
+    expect(new Set(keys).size).toBe(keys.length)
+  })
+
+  it('is the address alone without an account, and a network of IPv6 has the share of a network', () => {
+    const pair = { ...limiter, points: 5 }
+    const ofAddress = { ...limiter }
+    expect(countsIn({ ...limiters, accountAndAddress: pair, address: ofAddress })(undefined, 'a')).toMatchObject([
+      { under: 'address', limiter: ofAddress },
+    ])
+    const counts = countsIn({ accountAndAddress: pair, account: limiter })
+    const sharesAt = (address: string) =>
+      counts('anna', address).flatMap(({ under, atMost }) => (under === 'share' ? [atMost] : []))
+    expect([sharesAt('192.0.2.1'), sharesAt('2001:db8:1:2::/64')]).toEqual([[], [5]])
+  })
+
+  it('stays counted if the answer is wrong, and else, or after an exception, is given back', async () => {
+    let taken = 0
+    const counter = { consume: async () => ++taken, reward: async () => --taken }
+    const count = counting(counter, 'throttled')
+    const wrong = E.left(AuthError.invalid)
+    const after = async (f: () => E.Either<AuthError, string>) => {
+      taken = 0
+      await count('anna', 'a', f).catch(() => {})
+      return taken
+    }
+    const raise = () => {
+      throw new Error('bug')
+    }
+    expect([await after(() => E.right('anna')), await after(() => wrong), await after(raise)]).toEqual([0, 0, 0])
+    expect(await after(() => E.left(unfinished('wrong')))).toBe(1)
+  })
 })

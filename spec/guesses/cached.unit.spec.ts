@@ -243,6 +243,13 @@ describe('what was kept', () => {
     expect(await hook(request(), 't')).toStrictEqual(E.right({ user: 'guest 2' }))
   })
 
+  it('M-06 is at most 1000 credentials, if nothing else is said', async () => {
+    const { calls, hook } = passwords({ maxAge: 1000 }, false)
+    for (let at = 0; at <= 1000; at++) await hook(mockRequest(), `${at}`, 'good')
+    await hook(mockRequest(), '0', 'good')
+    expect(calls).toHaveLength(1002)
+  })
+
   it('M-07 allows no more guesses under throttled: beyond the limit, the right password is refused, too', async () => {
     const { basic } = passwords({ maxAge: 60_000 })
     const a = throttled({ limiter: new RateLimiterMemory({ points: 2, duration: 60 }) })(basic)

@@ -56,3 +56,10 @@ it('says how many points are left, and how long its window lasts', async () => {
     { consumedPoints: 3, remainingPoints: 0, msBeforeNext: 898_000 },
   ])
 })
+
+it('gives back what was taken, and no more', async () => {
+  const limiter = memoryLimiter(2, 900)
+  await limiter.consume('anna')
+  for (const key of ['anna', 'anna', 'bert']) await limiter.reward?.(key)
+  expect(await limiter.consume('anna')).toMatchObject({ consumedPoints: 1 })
+})

@@ -7,6 +7,7 @@ import {
   authenticator,
   Challenge,
   httpBasicAuth,
+  httpBearer,
   throttled,
   type Authenticator,
   type ThrottledOptions,
@@ -15,6 +16,8 @@ import { type BasicCredentials } from 'koa-with-auth/fp'
 import { mockRequest } from 'koa-with-auth/testing'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
+import { Attempt } from '../../src/core/Exchange.js'
+import { readersOf, sayingScopes } from '../../src/core/granted.js'
 import { accountNames } from '../../src/guesses/accountNames.js'
 import { widerNetwork } from '../../src/guesses/addresses.js'
 
@@ -253,5 +256,30 @@ describe('what another site makes a browser send', () => {
       await tagOf(a, from(`192.0.3.${at}`, fields))
     }
     expect(reached.length).toBeLessThanOrEqual(40)
+  })
+})
+
+describe('throttled', () => {
+  const bearer = httpBearer({ authenticate: (_request, token) => token === 'right' && 'anna' })
+  const sent = (token: string) =>
+    from('192.0.2.1', [
+      ['Authorization', `Bearer ${token}`],
+      ['Sec-Fetch-Site', 'cross-site'],
+    ], 'POST') // prettier-ignore
+  const keys = (_request: unknown, account: string) => ({ account })
+
+  it('refuses no write from another site with a credential that no browser sends, and keeps the scopes of its kind', async () => {
+    const a = throttled({ limiter: memory(5), keys })(sayingScopes(bearer, () => 'read'))
+    expect(await tagOf(a, sent('right'))).toBe('passed')
+    expect(readersOf(a)).toHaveLength(1)
+  })
+
+  it('counts nothing in a decision that is not counted', async () => {
+    const a = throttled({ limiter: memory(1), keys })(bearer)
+    for (let at = 0; at < 3; at++) {
+      const request = sent('wrong')
+      const uncounted = Object.assign(new Attempt(request), { isUncounted: true })
+      expect(await a.evaluate(request, uncounted)).toMatchObject(E.left({ _tag: 'invalid' }))
+    }
   })
 })

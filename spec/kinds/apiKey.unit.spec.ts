@@ -39,6 +39,10 @@ describe.each(Object.entries(places))('apiKey in a %s', (place, { kind, ambient 
     expect(kind({ authenticate: () => null }).evaluate(request)).toMatchObject(E.left({ _tag: 'invalid' }))
   })
 
+  it('takes no name that cannot be sent there', () => {
+    expect(() => kind({ paramName: 'a b', authenticate: () => 1 })).toThrow(TypeError)
+  })
+
   it('decision "length of a credential": the option maxLength', () => {
     const sketch = { query: query('k12'), header: header('k12'), cookie: cookie('k12') }[place as Place]
     const of = (maxLength: number) => kind({ maxLength, authenticate: () => 1 }).evaluate(mockRequest(sketch))

@@ -1,6 +1,7 @@
 /** `formAuth`: the fields of a parsed body are the credentials, and nothing else of the request is. */
 import { bodyParser } from '@koa/bodyparser'
 import Router from '@koa/router'
+import { either as E } from 'fp-ts'
 import Koa, { type Request } from 'koa'
 import {
   anyOf,
@@ -395,4 +396,11 @@ describe('formAuth: mistakes', () => {
     const { form: post } = await site(form)
     expect((await post(good)).status).toBe(200)
   })
+})
+
+it('a form that nothing has parsed is none, and the record says why', () => {
+  const form = formAuth({ fields: ['email'], authenticate: () => 'anna' })
+  const request = mockRequest({ method: 'POST', fields: [['Content-Length', '5']] })
+  Object.assign(request, { body: {} })
+  expect(form.evaluate(request)).toMatchObject(E.left({ _tag: 'absent', why: 'body' }))
 })

@@ -254,3 +254,27 @@ describe('httpBearer({ syntax })', () => {
     expect(() => httpBearer({ syntax: syntax as never, authenticate: () => 1 })).toThrow(/syntax \}\) must be a RegExp/)
   })
 })
+
+describe('a token of httpBearer', () => {
+  const sending = (token: string) =>
+    mockRequest({
+      method: 'POST',
+      fields: [
+        ['Authorization', `Bearer ${token}`],
+        ['Sec-Fetch-Site', 'cross-site'],
+      ],
+    })
+  const any = httpBearer({ syntax: /.+/, authenticate: (_request, token) => ({ token }) })
+
+  it('is visible ASCII, whatever its own syntax allows', () => {
+    expect(any.evaluate(sending('1|x'))).toStrictEqual(E.right({ token: '1|x' }))
+    for (const token of ['a b', 'é', 'a\tb']) {
+      expect(any.evaluate(sending(token))).toMatchObject(E.left({ _tag: 'malformed' }))
+    }
+  })
+
+  it('B-31 is sent by no browser, so other sites may write with it', () => {
+    const bearer = httpBearer({ authenticate: () => 'anna' })
+    expect(bearer.evaluate(sending('t'))).toStrictEqual(E.right('anna'))
+  })
+})

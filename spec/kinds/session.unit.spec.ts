@@ -138,3 +138,14 @@ describe('session authenticators', () => {
     }
   })
 })
+
+it('a session that anybody can sign is an error, not a user', async () => {
+  const evaluated = async (keys: ReadonlyArray<string>) => {
+    const request = mockRequest()
+    Object.assign(request.ctx, { session: { user: { username: 'anna' } } })
+    Object.assign(request.ctx.app, { keys })
+    return sessionAuth().evaluate(request)
+  }
+  expect(await evaluated(['k'.repeat(32)])).toMatchObject(E.right({ username: 'anna' }))
+  expect(await evaluated(['secret'])).toMatchObject(E.left({ _tag: 'raised' }))
+})

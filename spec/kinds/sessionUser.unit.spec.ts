@@ -1,10 +1,17 @@
 /** What a session authenticator reads from the context, as koa-session or a replacement has left it. */
 import { either as E, option as O } from 'fp-ts'
 import Koa from 'koa'
-import { sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser } from 'koa-with-auth'
+import { AuthError, sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { exchangeOf } from '../../src/core/Exchange.js'
-import { rightsByFlags, signInDigestsOf, type SessionSource } from '../../src/kinds/sessionUser.js'
+import { typedKinds } from '../../src/kinds/session.js'
+import {
+  rightsByFlags,
+  rightsChecks,
+  rightsFrom,
+  signInDigestsOf,
+  type SessionSource,
+} from '../../src/kinds/sessionUser.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
 const app = new Koa()
@@ -164,5 +171,46 @@ describe('the name of the cookie', () => {
       description._tag === 'Leaf' ? description.schemeFor?.(request) : 'no leaf'
     expect(nameFrom(sessionAuth())).toMatchObject({ type: 'apiKey', in: 'cookie', name: 'sid' })
     expect(nameFrom(sessionAuth({ cookieName: 'own' }))).toBeUndefined()
+  })
+})
+
+describe('a session that a token carries', () => {
+  const bearer = { scheme: 'Bearer', parameters: {} } as const
+  const { sessionAuth: kind } = typedKinds<object>({ owner: app, bearer, needsUsername: false })
+  const asked = async (reported: Partial<SessionSource>, options: Parameters<typeof kind>[0] = {}) => {
+    const fields = [['Sec-Fetch-Site', 'cross-site'], ['Authorization', 'Bearer t']] as const // prettier-ignore
+    const request = mockRequest({ method: 'POST', fields }, app)
+    const own = { token: 't', carrier: bearer, sessionOf: () => ({}), ...reported }
+    exchangeOf(request.ctx).source = source(own)
+    const result = await kind(options).evaluate(request)
+    return E.isLeft(result) ? result.left._tag : result.right
+  }
+  const passed = { username: 'loaded' }
+
+  it.each<[what: string, reported: Partial<SessionSource>, expected: unknown]>([
+    ['its own token, also from another site', {}, passed],
+    ['the token of another session', { token: 'other' }, 'invalid'],
+    ['a token that is none of this application', { token: '', isTokenWrong: true, isSignedIn: () => false }, 'invalid'],
+    ['a session in which nobody is signed in', { isSignedIn: () => false }, 'invalid'],
+    ['a token that is refused', { refusal: { _tag: 'Left', left: AuthError.expired } }, 'expired'],
+    ['a store that fails', { isUnavailable: () => true }, 'unavailable'],
+    ['the sessions of another application', { owner: {} }, 'raised'],
+    ['a user that is a list', { load: () => ['anna'] }, 'raised'],
+    ['a user who is gone', { load: () => undefined }, 'invalid'],
+  ])('%s', async (_what, reported, expected) => {
+    expect(await asked(reported)).toStrictEqual(expected)
+  })
+
+  it('must have the proof that is demanded', async () => {
+    const demand = { proof: { methods: ['totp'] } }
+    const done = (method: string) => ({ proofs: () => [{ method, at: 1 }] })
+    expect([await asked(done('password'), demand), await asked(done('totp'), demand)]).toEqual(['insufficient', passed])
+  })
+
+  it('rights that are decided by functions are true or false, and at once', () => {
+    const rights = rightsFrom('sessions', { isStaff: () => 'yes' as never, isSuperuser: () => undefined as never })
+    expect(() => rights.isStaff({})).toThrow('isStaff must return true or false')
+    expect([rights.isSuperuser({}), rights.isActive({ isActive: null })]).toEqual([false, false])
+    expect(() => rightsChecks.isStaff('isStaff', async () => true)).toThrow('isStaff is async')
   })
 })

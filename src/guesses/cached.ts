@@ -9,7 +9,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { accept, evidence, evidenceOf, merge } from '../core/Evidence.js'
 import { attemptOf, evidenceFor, settingsOf, Attempt } from '../core/Exchange.js'
 import type { Request } from '../core/Request.js'
-import { answerTo, isAnonymous, returningResults, sayingWords, type Result } from '../core/Result.js'
+import { answerTo, returningResults, sayingWords, type Result } from '../core/Result.js'
 import type { Evaluation, PrincipalFromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { ageOf, thisMoment, type Moment } from '../core/data.js'
@@ -153,7 +153,7 @@ const keepPassed = (
   attempt: Attempt,
   result: Result<unknown>,
 ): Result<unknown> => {
-  if (E.isLeft(result) || isAnonymous(result)) return result
+  if (E.isLeft(result)) return result
   // the evidence of keys that the hook asked can end, also when the hook is not called again
   const own = evidenceFor(attempt, result, 'all')
   const right = accept(result.right, own)
