@@ -94,8 +94,11 @@ interface SqlEngine {
   readonly prune: () => Promise<void> | undefined
 }
 
-// How many keys one question has: SQLite takes 32,766 values, the protocol of PostgreSQL 65,535, and each number is a statement of its own
-const MOST_KEYS = 500
+/**
+ * How many keys one question has: SQLite takes 32,766 values, PostgreSQL 65,535, and a client of Redis as many as fit on the stack. Each
+ * number is a statement of its own.
+ */
+export const MOST_KEYS = 500
 
 // The longest values that the index of a table can hold in each database, in bytes
 const LONGEST_KEY = 500
@@ -148,7 +151,10 @@ export const sqlStore = ({ statements, few = [], read, ...engine }: SqlEngine): 
   }
   const key = (given: string): string => written(storedKey(given))
   const text = (given: string): string => written(wellFormed(given))
-  const some = async (keys: ReadonlyArray<string>): Promise<ReadonlyArray<string | undefined>> => {
+  const get = async (keys: ReadonlyArray<string>): Promise<ReadonlyArray<string | undefined>> => {
+    if (keys.length === 0) return []
+    if (keys.length > MOST_KEYS)
+      return [...(await get(keys.slice(0, MOST_KEYS))), ...(await get(keys.slice(MOST_KEYS)))]
     const sql = few[keys.length - 1]
     if (sql !== undefined) return placed(keys.length, await read(sql, keys.map(key)))
     const rows = await read(statements.get(keys.length), keys.map(key))
@@ -156,11 +162,7 @@ export const sqlStore = ({ statements, few = [], read, ...engine }: SqlEngine): 
     return keys.map((one) => found.get(storedKey(one)))
   }
   return {
-    get: async (keys) => {
-      const texts: Array<string | undefined> = []
-      for (let at = 0; at < keys.length; at += MOST_KEYS) texts.push(...(await some(keys.slice(at, at + MOST_KEYS))))
-      return texts
-    },
+    get,
     insert: async (id, kept, lifetime) => change(statements.insert, key(id), text(kept), wholeLifetime(lifetime)),
     update: async (id, kept, lifetime, was) => {
       const values = [text(kept), wholeLifetime(lifetime), key(id)]
