@@ -21,7 +21,8 @@ const style = `
     text-decoration: none; color: light-dark(#fff, #062e6f); background: light-dark(#0b57d0, #a8c7fa); cursor: pointer }
   form { display: flex; flex-wrap: wrap; gap: .6rem; align-items: center; margin: 1rem 0 }
   input { font: inherit; padding: .5rem .7rem; border-radius: .4rem; border: 1px solid light-dark(#747775, #8e918f); flex: 1 1 10rem; min-width: 0 }
-  code { font-size: .95em; white-space: nowrap }
+  code { font-size: .95em }
+  section code { white-space: nowrap }
 `
 
 const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
