@@ -561,7 +561,7 @@ describe('sessions of several applications', () => {
     expectCrashed(answer)
     expect(answer.headers['set-cookie']).toBeUndefined()
     expect(String(api.errors[0])).toMatch(
-      /the id of the user must be a string that is not empty; it is user.username, or what/,
+      /the id of the user must be a string that is not empty; it is user.username, or the result of/,
     )
   })
 })
