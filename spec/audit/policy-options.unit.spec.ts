@@ -377,6 +377,13 @@ describe('what is inside of an option', () => {
       expect(said[0]).toMatch(new RegExp(`^sessions ${name} (function )?[0-9a-f]{12}$`))
       expect(said[0]).not.toBe(said[1])
     }
+    // R09: an inherited function decides nothing
+    Object.defineProperty(Object.prototype, 'isStaff', { value: () => true, configurable: true })
+    try {
+      expect(runs({})).toStrictEqual(['sessions'])
+    } finally {
+      Reflect.deleteProperty(Object.prototype, 'isStaff')
+    }
   })
 
   it('a schema of claims is not compared, and the file says so', () => {

@@ -14,7 +14,7 @@ import {
   type Authenticator,
   type AuthenticatorLike,
 } from 'koa-with-auth'
-import { flatMap, fromFunction, map, recoverUnavailable, timeout } from 'koa-with-auth/fp'
+import { flatMap, fromFunction, lenient, map, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
 import { functionName } from '../../src/core/functionName.js'
@@ -163,11 +163,14 @@ describe('the wrappers of a description', () => {
     expect(named(bearer)).toStrictEqual(['recoverUnavailable bearer'])
     expect(named(admin)).toStrictEqual([`recoverUnavailable bearer ${words}`])
     expect(named(requireScopes(['read'], { granted })(bearer))).toStrictEqual(['recoverUnavailable bearer read'])
-    expect(named(allOf([bearer, optional(basic)]))).toStrictEqual(['recoverUnavailable (bearer and optional basic)'])
+    expect(named(allOf([bearer, optional(basic)]))).toStrictEqual(['recoverUnavailable bearer and basic or bearer'])
+    expect(named(allOf([bearer, lenient(basic)]))).toStrictEqual([
+      'recoverUnavailable bearer and basic or bearer and anything',
+    ])
     expect(() => named(optional(bearer))).toThrow('f is optional, and an outage makes no caller anonymous')
-    expect(named(anyOf([admin, basic]))).toStrictEqual([`recoverUnavailable (bearer ${words} or basic)`])
+    expect(named(anyOf([admin, basic]))).toStrictEqual([`recoverUnavailable bearer ${words} or basic`])
     expect(named(allOf([admin, sessionAuthSuperUser()]))).toStrictEqual([
-      `recoverUnavailable (bearer ${words} and cookie_koa.sess of a superuser)`,
+      `recoverUnavailable bearer ${words} and cookie_koa.sess of a superuser`,
     ])
     expect(named(throttled({ limiter: memory(5, 900) })(bearer))).toStrictEqual([
       'recoverUnavailable bearer throttled 5/900 s',

@@ -11,7 +11,7 @@ export const deepFreeze = <A>(value: A): A => {
   return Object.freeze(value)
 }
 
-/** Gives a function properties that nothing can change afterwards. A tracer that copies properties of functions still can. */
+/** Gives a function properties that cannot be changed. A tracer can still copy them to its own function. */
 export const withFixed = <F extends Function, P extends object>(f: F, properties: P): F & P => {
   for (const key of Reflect.ownKeys(properties)) {
     Object.defineProperty(f, key, { value: deepFreeze<unknown>(Reflect.get(properties, key)), enumerable: true })
@@ -191,7 +191,7 @@ export const operationMark = Symbol.for('koa-with-auth/operation')
 /** On middleware: the function that an upgrade runs instead, see `upgrades/guardUpgrade.ts`. */
 export const upgradeMark = Symbol.for('koa-with-auth/upgrade')
 
-/** The settings of a part of this package, for `audit --asvs`: which part it is, and its settings, as plain data. */
+/** A part of this package and its settings, as plain data: for `audit --asvs`. */
 export interface Fact {
   readonly part: string
   readonly [setting: string]: string | number | boolean | undefined

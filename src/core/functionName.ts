@@ -2,7 +2,7 @@
  * The name of a deciding function in the description of an authenticator, so that a policy file shows when another function decides: its
  * name, and a digest of its text. Blanks, comments and quotes are not in the digest, so another layout is the same function.
  *
- * All bound functions have the same text. Its label says that it is `bound, not compared`; then only a name that the
+ * All bound functions have the same text. The label of a bound function says `bound, not compared`; only a name that the
  * application gives it tells it from others.
  */
 import { digest } from '../crypto/secrets.js'

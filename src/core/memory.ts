@@ -62,8 +62,8 @@ export const memory = <V>({ size, maxAge, dropsFirst }: MemoryOptions): Memory<V
 }
 
 /**
- * Lets all callers that come while one call is under way share its promise. The next caller after that calls again, and so does one that
- * comes `patience` milliseconds after its beginning: it may never end.
+ * Lets all callers that come while one call is under way share its promise. The next caller after that calls again. So does a
+ * caller that comes `patience` milliseconds after its beginning, because a call may never end.
  */
 export const singleFlight = <A>(call: () => Promise<A>, patience = Infinity): (() => Promise<A>) => {
   let underWay: Promise<A> | undefined

@@ -6,7 +6,8 @@ import { andThen, answerTo, type Result, type PrincipalFromAnswer } from './Resu
 import { leavesAnonymous, raised, unavailable, type Unavailable } from './AuthError.js'
 import { decideOf, fromFunction, isAuthenticator, make, readerOf, wrapping } from './Authenticator.js'
 import type { Authenticator, Decide, Halves } from './Authenticator.js'
-import { admitsAnonymous, children, refuseObjects, schemeNameOf, wrappedBy, type Description } from './Description.js'
+import { alternativesOf, type CredentialDemand } from './Alternative.js'
+import { admitsAnonymous, refuseObjects, schemeNameOf, wrappedBy, type Description } from './Description.js'
 import { deepFreeze } from './data.js'
 import { accept, evidence, merge } from './Evidence.js'
 import { askHook, evidenceFor, type Attempt, finishingHookResult } from './Exchange.js'
@@ -129,20 +130,18 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
 
 const byRecovery = evidence({ isRecovered: true })
 
-// All that an authenticator that recovers demands, for the policy file: with less, others get in
-const demandsIn = (description: Description): string => {
-  const { _tag, decidedBy, wrappers = [] } = description
-  const inner = children(description).map(demandsIn)
-  const [first = ''] = inner
-  const own =
-    _tag === 'Leaf'
-      ? [
-          schemeNameOf(description) ?? decidedBy ?? 'custom',
-          ...(description.demands ? [`of ${description.demands}`] : []),
-        ]
-      : [inner.length < 2 ? first : `(${inner.join(_tag === 'AllOf' ? ' and ' : ' or ')})`]
-  const conditions = _tag === 'Scoped' ? [...description.scopes, ...(decidedBy === undefined ? [] : [decidedBy])] : []
-  return [...(_tag === 'Optional' ? ['optional'] : []), ...own, ...conditions, ...wrappers].join(' ')
+// All demands of the authenticator that recovers, for the policy file: with fewer, it lets in more callers
+const demandsIn = (description: Description): string =>
+  alternativesOf(description)
+    .map(({ demands, admitsAnything }) =>
+      [...demands.map(demandInWords), ...(admitsAnything ? ['anything'] : [])].join(' and '),
+    )
+    .join(' or ')
+
+const demandInWords = ({ leaf, scopes, authorizations, objects, wrappers }: CredentialDemand): string => {
+  const { decidedBy = 'custom', demands } = leaf
+  const own = [schemeNameOf(leaf) ?? decidedBy, ...(demands ? [`of ${demands}`] : [])]
+  return [...own, ...scopes, ...authorizations, ...objects, ...wrappers].join(' ')
 }
 
 declareFactories({ timeout, recoverUnavailable })

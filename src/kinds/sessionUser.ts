@@ -173,7 +173,7 @@ const processSessions = (): ProcessSessions =>
   (globalSessions[sessionsMark] ??= { warned: { ofOptions: new WeakSet(), ofKeys: new WeakSet() } })
 
 /**
- * The noted name. Default: koa-session's. It is for documents and audits that are made without a request. Routers
+ * The name of the session cookie that the process noted. Default: koa-session's. It is for documents and audits that are made without a request. Routers
  * do not know the application that will mount them, so the process notes the name that the last `sessions(app)` gave its
  * cookie. With a request the application's own name counts instead.
  */

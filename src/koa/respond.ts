@@ -140,7 +140,7 @@ const isInitialResponse = (response: Response): boolean =>
   messageOf(response) === undefined &&
   response.res.getHeaderNames().length === 0
 
-// HTTP/2 has none (RFC 9113 §8.3.2), and Node warns of whoever reads or writes it
+// HTTP/2 has none (RFC 9113 §8.3.2), and Node prints a warning when it is read or written
 const hasMessage = ({ req }: Response): boolean => !(req.httpVersionMajor >= 2)
 
 const messageOf = (response: Response): string | undefined =>

@@ -72,7 +72,7 @@ const SOON = 1000
 // How long after a rotation a browser may still send the old id, in milliseconds: its response is on the way
 const JUST_ROTATED = 60_000
 
-/** A rotation that takes longer is none: a sign-out meanwhile did not see where it leads. The process stood still. In milliseconds. */
+/** The longest rotation, in milliseconds. A sign-out during a longer rotation may not have found the next id, so that id is not written. */
 export const LONGEST_ROTATION = JUST_ROTATED / 2
 
 const lastOf = ({ absolute, longest }: SessionEnds, signIn: SignIn): number =>
@@ -177,14 +177,14 @@ export const forward = async (self: SessionEnds, id: string, nextId: string, sig
 }
 
 /**
- * Ends the next session of one whose id was rotated a moment ago. `wasThere`: its request has read it, so whatever leads on from it is the
- * same session, however the clocks of two processes differ. Rejects in an outage.
+ * Ends the session under its next id, if its id was rotated a moment ago. `wasRead`: the request has read the session, so the next ids
+ * belong to it whatever their age, because the clocks of two processes can differ. Rejects in an outage.
  */
-export const endForwarded = async (self: SessionEnds, id: string, wasThere = false): Promise<void> => {
+export const endForwarded = async (self: SessionEnds, id: string, wasRead = false): Promise<void> => {
   for (let key = sessionKey(id), rotations = 0; ; rotations++) {
     if (rotations === MOST_ROTATIONS) throwEndless()
     const found = forwardIn(await textAt(self, forwardKey(key)))
-    if (found === undefined || (!wasThere && Date.now() - found.since > JUST_ROTATED)) return
+    if (found === undefined || (!wasRead && Date.now() - found.since > JUST_ROTATED)) return
     const { next, user, listed } = found
     // also if it is not written yet: an ended key cannot be inserted
     await self.store.end(next, self.longest)

@@ -7,7 +7,7 @@ import * as is from '../core/checks.js'
 import { checkOptions, token, type Check, type Checks } from '../core/options.js'
 import { keysFix, strengthOf } from '../crypto/appKeys.js'
 import { warnOfShortKey } from '../kinds/plainSession.js'
-import { rightsChecks, rightsFrom, type RightsOptions } from '../kinds/sessionUser.js'
+import { rightsChecks, rightsFrom, rightsInWords, type RightsOptions } from '../kinds/sessionUser.js'
 import { signalsLike, type Signals } from '../stores/signals.js'
 import { memoryStore } from '../stores/memoryStore.js'
 import { storeLike, type Store } from '../stores/Store.js'
@@ -208,6 +208,8 @@ export const checkSessionsOptions = <R>(app: Koa, options: SessionsOptions<R>) =
     // users without `identify` are known by their `username`
     needsUsername: given.identify === undefined,
     rights: rightsFrom('sessions(app, { ... })', given),
+    /** The functions behind the rights, for the audit. */
+    rightsLabels: rightsInWords(given),
     name: named,
     store: given.store ?? defaultStore(isProduction),
     ...{ idle, absolute, timeout, https, cookie, sameSite, partitioned, maxLength, isProduction },

@@ -22,7 +22,7 @@ export interface Saving extends SessionRecords {
 }
 
 /**
- * Undoes the changes of the request. Never rejects: in an outage a text may stay in the store, but its cookie was not sent.
+ * Undoes the changes of the request. Never rejects: in an outage the store may keep a session whose cookie was not sent.
  *
  * It is for an operation that threw, even if a handler answers the exception. An id that was made in the request is ended, and the old data
  * of an older id are written back. A session that was ended stays ended.

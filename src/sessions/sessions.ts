@@ -13,7 +13,7 @@ import { exchangeOf, settingsOf } from '../core/Exchange.js'
 import { notWrapped, stating, unawaited, upgradeMark } from '../core/data.js'
 import { declareFactory } from '../core/options.js'
 import { typedKinds, type SessionKinds } from '../kinds/session.js'
-import { declareSessions, rightsInWords, type SessionSource } from '../kinds/sessionUser.js'
+import { declareSessions, type SessionSource } from '../kinds/sessionUser.js'
 import { respondFailure, restore, take } from '../koa/respond.js'
 import { applyHeaders, headersOfRefusal } from '../koa/responseHeaders.js'
 import { connected } from '../stores/signals.js'
@@ -103,7 +103,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
     return run(ctx, next)
   }
   // the name that the audit of an application shows, with the functions that decide about its users
-  Object.defineProperty(atRequest, 'name', { value: ['sessions', ...rightsInWords(options)].join(' ') })
+  Object.defineProperty(atRequest, 'name', { value: ['sessions', ...settled.rightsLabels].join(' ') })
   stating(atRequest, { part: 'sessions', idle, absolute })
   app.use(notWrapped(Object.assign(atRequest, { [upgradeMark]: atUpgrade })))
   const { needsUsername } = settled

@@ -53,6 +53,22 @@ export const wholeLifetime = (lifetime: number): number => {
   throw new RangeError('a lifetime is milliseconds, at least 1, or Infinity')
 }
 
+// SQLite takes 32,766 values in a statement, PostgreSQL 65,535, and a client of Redis as many as fit on the stack
+const MOST_KEYS = 500
+
+type Texts = ReadonlyArray<string | undefined>
+
+/** Asks for at most 500 keys at once, and not at all for none. */
+export const fewAtOnce = (get: (keys: ReadonlyArray<string>) => Promise<Texts>) => {
+  const inParts = async (keys: ReadonlyArray<string>): Promise<Texts> => {
+    const texts: Array<string | undefined> = []
+    for (let at = 0; at < keys.length; at += MOST_KEYS) texts.push(...(await get(keys.slice(at, at + MOST_KEYS))))
+    return texts
+  }
+  return (keys: ReadonlyArray<string>): Promise<Texts> =>
+    keys.length > 0 && keys.length <= MOST_KEYS ? get(keys) : inParts(keys)
+}
+
 const isTextOrNone = (u: unknown): boolean => u === undefined || typeof u === 'string'
 
 const throwWrong = (method: string, rule: string): never => {

@@ -7,8 +7,8 @@
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
 import { isLost } from './failures.js'
-import { MOST_KEYS, wellFormed } from './sql.js'
-import { wholeLifetime, type Store } from './Store.js'
+import { wellFormed } from './sql.js'
+import { fewAtOnce, wholeLifetime, type Store } from './Store.js'
 
 /** How commands are sent. */
 export interface RedisStoreOptions {
@@ -149,14 +149,11 @@ export const redisStore = (options: RedisStoreOptions): Store => {
   const run = (script: string, key: string, ...args: string[]) =>
     sendCommand(self, key, 'EVAL', script, '1', key, ...args)
   const get = async (keys: ReadonlyArray<string>): Promise<ReadonlyArray<string | undefined>> => {
-    if (keys.length === 0) return []
-    if (keys.length > MOST_KEYS)
-      return [...(await get(keys.slice(0, MOST_KEYS))), ...(await get(keys.slice(MOST_KEYS)))]
     const stored = keys.map(redisTextKey)
     return (await readAgain(() => getTexts(self, stored))).map(keptTextIn)
   }
   return {
-    get,
+    get: fewAtOnce(get),
     insert: async (given, text, lifetime) => {
       const key = redisTextKey(given)
       const set = await sendCommand(self, key, 'SET', key, kept(text), 'PX', lifetimeText(lifetime), 'NX')

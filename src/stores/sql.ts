@@ -7,7 +7,7 @@
  */
 import { identity } from 'fp-ts/lib/function.js'
 import { digest } from '../crypto/secrets.js'
-import { wholeLifetime, type Store } from './Store.js'
+import { fewAtOnce, wholeLifetime, type Store } from './Store.js'
 
 export type SqlValue = string | number | null
 
@@ -94,12 +94,6 @@ interface SqlEngine {
   readonly prune: () => Promise<void> | undefined
 }
 
-/**
- * How many keys one question has: SQLite takes 32,766 values, PostgreSQL 65,535, and a client of Redis as many as fit on the stack. Each
- * number is a statement of its own.
- */
-export const MOST_KEYS = 500
-
 // The longest values that the index of a table can hold in each database, in bytes
 const LONGEST_KEY = 500
 const LONGEST_MEMBER = 2000
@@ -152,9 +146,6 @@ export const sqlStore = ({ statements, few = [], read, ...engine }: SqlEngine): 
   const key = (given: string): string => written(storedKey(given))
   const text = (given: string): string => written(wellFormed(given))
   const get = async (keys: ReadonlyArray<string>): Promise<ReadonlyArray<string | undefined>> => {
-    if (keys.length === 0) return []
-    if (keys.length > MOST_KEYS)
-      return [...(await get(keys.slice(0, MOST_KEYS))), ...(await get(keys.slice(MOST_KEYS)))]
     const sql = few[keys.length - 1]
     if (sql !== undefined) return placed(keys.length, await read(sql, keys.map(key)))
     const rows = await read(statements.get(keys.length), keys.map(key))
@@ -162,7 +153,7 @@ export const sqlStore = ({ statements, few = [], read, ...engine }: SqlEngine): 
     return keys.map((one) => found.get(storedKey(one)))
   }
   return {
-    get,
+    get: fewAtOnce(get),
     insert: async (id, kept, lifetime) => change(statements.insert, key(id), text(kept), wholeLifetime(lifetime)),
     update: async (id, kept, lifetime, was) => {
       const values = [text(kept), wholeLifetime(lifetime), key(id)]

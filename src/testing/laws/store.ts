@@ -40,7 +40,7 @@ const expect = (done: string, actual: unknown, expected: unknown): void => {
 }
 
 const LONG = 120_000
-// It expires soon, and a busy store can take longer than that: so a text that is read before its end has LONG
+// Only for strings that the law reads after they expired: a busy store can take longer to read them
 const SHORT = 40
 const LONGEST_WAIT = 5_000
 
