@@ -106,9 +106,13 @@ describe('explained', () => {
 })
 
 describe('other readers of a description', () => {
-  it('isThrottled is true if one leaf is', () => {
-    expect(isThrottled(anyOfDescriptions([bearer, basic]))).toBe(false)
-    expect(isThrottled(allOf(bearer, scoped({ ...basic, throttled: true })))).toBe(true)
+  it('isThrottled, isAmbient and readsQuery (A-28) are true if one leaf is', () => {
+    const is = (of: Description) => [isThrottled(of), isAmbient(of), readsQuery(of)]
+    expect(is(anyOfDescriptions([bearer, key('header')]))).toStrictEqual([false, false, false])
+    expect(is(allOf(bearer, scoped({ ...key('header'), throttled: true })))).toStrictEqual([true, false, false])
+    expect(is(anyOfDescriptions([bearer, basic]))).toStrictEqual([false, true, false])
+    expect(is(anyOfDescriptions([bearer, key('query')]))).toStrictEqual([false, false, true])
+    expect(readsQuery(custom)).toBe(false)
   })
 
   it('RFC 6750 §3 challengesOf names the scopes of a permission, each once', () => {
@@ -128,16 +132,6 @@ describe('other readers of a description', () => {
     expect(fieldsReadBy({ ...bearer, exposesChallenges: () => true })).toStrictEqual(['Authorization', 'Origin'])
   })
 
-  it('isAmbient is true if one leaf is', () => {
-    expect(isAmbient(anyOfDescriptions([bearer, key('query')]))).toBe(false)
-    expect(isAmbient(anyOfDescriptions([bearer, basic]))).toBe(true)
-  })
-
-  it('readsQuery is true if one leaf does (A-28)', () => {
-    expect(readsQuery(anyOfDescriptions([bearer, key('header'), custom]))).toBe(false)
-    expect(readsQuery(anyOfDescriptions([bearer, key('query')]))).toBe(true)
-  })
-
   it('B-06 challengesOf has one for every leaf, in order; a function is called with the failure', () => {
     const asked: Leaf = { ...bearer, challenge: ({ _tag }) => Challenge.make('Asked', { error: _tag }) }
     const tree = anyOfDescriptions([basic, asked])
@@ -145,8 +139,6 @@ describe('other readers of a description', () => {
     expect(challengesOf(tree, { _tag: 'expired' })[1]?.parameters).toStrictEqual({ error: 'expired' })
   })
 })
-
-// The request field that a scheme reads (RFC 9110 §12.5.5).
 
 // What every kind has only for OpenAPI: `schemeName` and `description`.
 

@@ -13,6 +13,8 @@ const standard = (validate: (value: unknown) => unknown): StandardSchema => ({
   '~standard': { version: 1, vendor: 'mine', validate: validate as never },
 })
 const decode = (schema: Schema<unknown>, value: unknown) => decoderOf('place', schema)(value)
+/** The verdict about `a` of a Standard Schema that validates so. */
+const verdict = (validate: () => unknown) => decode(standard(validate), 'a')
 const issue = { message: 'a secret text' }
 
 const results: ReadonlyArray<readonly [string, () => unknown]> = [
@@ -41,15 +43,8 @@ const results: ReadonlyArray<readonly [string, () => unknown]> = [
 
 describe('a result', () => {
   it.each(results)('with %s refuses, sync and async', async (_what, result) => {
-    await expect(Promise.resolve(decode(standard(result), 'a'))).resolves.toMatchObject({ _tag: 'Left' })
-    await expect(
-      Promise.resolve(
-        decode(
-          standard(async () => result()),
-          'a',
-        ),
-      ),
-    ).resolves.toMatchObject({ _tag: 'Left' })
+    expect(await verdict(result)).toMatchObject({ _tag: 'Left' })
+    expect(await verdict(async () => result())).toMatchObject({ _tag: 'Left' })
   })
 
   it.each([
@@ -63,38 +58,23 @@ describe('a result', () => {
       () => ({ then: (pass: (r: unknown) => void) => (pass({ value: 'b' }), pass({ issues: [] })) }),
     ],
   ])('with %s accepts', async (_what, result) => {
-    await expect(Promise.resolve(decode(standard(result), 'a'))).resolves.toEqual(E.right('b'))
+    expect(await verdict(result)).toEqual(E.right('b'))
   })
 
   it('with issues that would turn into a value refuses', () => {
     const lying = { issues: [], then: (pass: (result: unknown) => void) => pass({ value: 'a' }) }
-    expect(
-      decode(
-        standard(() => lying),
-        'a',
-      ),
-    ).toMatchObject({ _tag: 'Left' })
+    expect(verdict(() => lying)).toMatchObject({ _tag: 'Left' })
   })
 
   it('is read once', () => {
     let reads = 0
     const once = { get value() { return reads++ } } // prettier-ignore
-    expect(
-      decode(
-        standard(() => once),
-        'a',
-      ),
-    ).toEqual(E.right(0))
+    expect(verdict(() => once)).toEqual(E.right(0))
     expect(reads).toBe(1)
   })
 
   it('undefined is a value', () => {
-    expect(
-      decode(
-        standard(() => ({ value: undefined })),
-        'a',
-      ),
-    ).toEqual(E.right(undefined))
+    expect(verdict(() => ({ value: undefined }))).toEqual(E.right(undefined))
   })
 })
 
@@ -107,7 +87,7 @@ describe('a schema that throws', () => {
     ['in a getter of its issues', () => Object.defineProperty({ value: 1 }, 'issues', { get: () => { throw secret } })], // prettier-ignore
     ['in a then', () => ({ then: () => { throw secret } })], // prettier-ignore
   ])('%s: the error names the place, has no status and does not show the message', async (_how, validate) => {
-    const error: unknown = await (async () => decode(standard(validate), 'a'))().catch((one: unknown) => one)
+    const error: unknown = await (async () => verdict(validate))().catch((one: unknown) => one)
     expect(String(error)).toBe('Error: place: the schema threw')
     expect(error).not.toHaveProperty('status')
     expect(error).toMatchObject({ cause: secret })
@@ -115,7 +95,7 @@ describe('a schema that throws', () => {
 
   it('an UnavailableError stays one', async () => {
     const down = new UnavailableError('the directory is down')
-    await expect(decode(standard(async () => { throw down }), 'a')).rejects.toBe(down) // prettier-ignore
+    await expect(verdict(async () => { throw down })).rejects.toBe(down) // prettier-ignore
   })
 })
 

@@ -78,6 +78,13 @@ const serving = (a: Authenticator<unknown>, above?: (app: Koa) => void, path = '
     })
   }, above)
 
+/** The answer to Anna, who asks for a note, and what the handler saw. */
+const answerTo = async (settings: Parameters<typeof counted>[0], above?: (app: Koa) => void) => {
+  const { ask, seen } = await serving(pipe(user, counted(settings).note), above)
+  const { status } = await ask('/notes/n1', as('anna'))
+  return { status, seen }
+}
+
 describe('an object of the caller', () => {
   it('is found once, and the handler has it beside the principal, in an object without a prototype', async () => {
     const { asked, note } = counted()
@@ -108,10 +115,8 @@ describe('an object of the caller', () => {
     ['a date', new Date(0)],
     ['a promise of an empty object', Promise.resolve({})],
   ])('can be %s', async (_what, object) => {
-    const { note } = counted({ find: () => object, allow: () => true })
-    const { ask, seen } = await serving(pipe(user, note))
-    expect((await ask('/notes/n1', as('anna'))).status).toBe(200)
-    expect(seen).toMatchObject([{ objects: { note: await object } }])
+    const answer = await answerTo({ find: () => object, allow: () => true })
+    expect(answer).toMatchObject({ status: 200, seen: [{ objects: { note: await object } }] })
   })
 
   it.each([
@@ -119,10 +124,8 @@ describe('an object of the caller', () => {
     ['an Either', E.right(7)],
     ['a TaskEither', TE.right(7)],
   ])('is unwrapped from %s', async (_what, answer) => {
-    const { note } = counted({ find: () => answer, allow: undefined })
-    const { ask, seen } = await serving(pipe(user, note))
-    expect((await ask('/notes/n1', as('anna'))).status).toBe(200)
-    expect(seen).toMatchObject([{ objects: { note: 7 } }])
+    const found = await answerTo({ find: () => answer, allow: undefined })
+    expect(found).toMatchObject({ status: 200, seen: [{ objects: { note: 7 } }] })
   })
 })
 
@@ -157,9 +160,7 @@ describe('an object that is not there, and one that is not for the caller', () =
     ['a prototype', Object.prototype],
     ['an inherited method', Object.prototype.toString],
   ])('%s is not found', async (_what, answer) => {
-    const { ask, seen } = await serving(pipe(user, counted({ find: () => answer, allow: undefined }).note))
-    expect((await ask('/notes/n1', as('anna'))).status).toBe(404)
-    expect(seen).toHaveLength(0)
+    expect(await answerTo({ find: () => answer, allow: undefined })).toEqual({ status: 404, seen: [] })
   })
 
   it.each([
@@ -173,9 +174,7 @@ describe('an object that is not there, and one that is not for the caller', () =
     ['a function', () => () => E.right(true)],
   ])('allow that returns %s does not allow', async (_what, allow) => {
     // Safe: a program without types could write this
-    const { ask, seen } = await serving(pipe(user, counted({ allow: allow as () => boolean }).note))
-    expect((await ask('/notes/n1', as('anna'))).status).toBe(404)
-    expect(seen).toHaveLength(0)
+    expect(await answerTo({ allow: allow as () => boolean })).toEqual({ status: 404, seen: [] })
   })
 })
 
@@ -231,19 +230,14 @@ describe('what cannot be looked up', () => {
     ['AuthError.unavailable() of allow', 503, { allow: () => AuthError.unavailable() }],
     ['an exception with a handler', 507, { find: raise(new Down()) }],
   ])('%s: %d, and no handler ran', async (_what, status, settings) => {
-    const { ask, seen } = await serving(pipe(user, counted(settings).note), (app) =>
-      app.use(authSettings({ onError: [onError(Down, () => ({ status: 507 }))] })),
-    )
-    expect((await ask('/notes/n1', as('anna'))).status).toBe(status)
-    expect(seen).toHaveLength(0)
+    const handling = authSettings({ onError: [onError(Down, () => ({ status: 507 }))] })
+    expect(await answerTo(settings, (app) => app.use(handling))).toEqual({ status, seen: [] })
   })
 
   it('a look-up that does not settle within the time limit is a 503', async () => {
-    const { ask, seen } = await serving(pipe(user, counted({ find: () => new Promise(() => {}) }).note), (app) =>
-      app.use(authSettings({ timeout: 5 })),
-    )
-    expect((await ask('/notes/n1', as('anna'))).status).toBe(503)
-    expect(seen).toHaveLength(0)
+    const limiting = authSettings({ timeout: 5 })
+    const answer = await answerTo({ find: () => new Promise(() => {}) }, (app) => app.use(limiting))
+    expect(answer).toEqual({ status: 503, seen: [] })
   })
 })
 
