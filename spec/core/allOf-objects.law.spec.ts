@@ -83,15 +83,9 @@ const made = (at: number, { objects, around, isLate }: Member, calls: Calls): Au
     case 'firstPresent':
       return firstPresent([own, other])
     case 'authorize':
-      return pipe(
-        own,
-        authorize(() => true),
-      )
+      return authorize(() => true)(own)
     case 'map':
-      return pipe(
-        own,
-        map((one) => one),
-      )
+      return map((one: { name: string }) => one)(own)
     case 'allOf':
       return allOf([own, other])
     case 'anyOf allOf':

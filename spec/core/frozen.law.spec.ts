@@ -113,50 +113,28 @@ const authenticators: Readonly<Record<string, Authenticator<unknown>>> = {
   allOf: allOf({ key, bearer }),
   anyOf: anyOf([key, bearer]),
   tagged: anyOf({ key, bearer }),
-  altW: pipe(
-    key,
-    altW(() => optional(bearer)),
-  ),
+  altW: altW(() => optional(bearer))(key),
   firstPresent: firstPresent([bearer, key]),
   optional: optional(bearer),
   lenient: lenient(bearer),
-  map: pipe(
-    bearer,
-    flatMap(() => false),
-  ),
-  authorize: pipe(
-    passing,
-    authorize(() => false),
-  ),
+  map: flatMap(() => false)(bearer),
+  authorize: authorize(() => false)(passing),
   scopedKey: pipe(bearer, requireScopes(['admin'], { granted: () => ['admin'] })),
   requireScopes: pipe(passing, requireScopes(['admin'], { granted: ({ scope }) => scope })),
   timeout: pipe(bearer, timeout(5)),
-  recoverUnavailable: pipe(
-    bearer,
-    recoverUnavailable(() => false),
-  ),
+  recoverUnavailable: recoverUnavailable(() => false)(bearer),
   describedAs: describedAs(bearer)(bearer),
   also: also(bearer).authenticators[0] ?? bearer,
 }
 
+const sending = (...fields: ReadonlyArray<readonly [string, string]>) => mockRequest({ method: 'POST', fields })
 const requests = {
   bare: mockRequest(),
-  key: mockRequest({ fields: [['key', 'wrong']] }),
-  twice: mockRequest({
-    fields: [
-      ['key', 'a'],
-      ['key', 'b'],
-    ],
-  }),
-  token: mockRequest({ fields: [['Authorization', 'Bearer t']] }),
-  basic: mockRequest({ fields: [['Authorization', 'Basic x']] }),
-  forged: mockRequest({
-    method: 'POST',
-    fields: [
-      ['Cookie', 'key=k1'],
-      ['Sec-Fetch-Site', 'cross-site'],
-    ],
-  }),
+  key: sending(['key', 'wrong']),
+  twice: sending(['key', 'a'], ['key', 'b']),
+  token: sending(['Authorization', 'Bearer t']),
+  basic: sending(['Authorization', 'Basic x']),
+  forged: sending(['Cookie', 'key=k1'], ['Sec-Fetch-Site', 'cross-site']),
 }
 
 describe('authenticators', () => {

@@ -186,14 +186,9 @@ describe('the wrappers of a description', () => {
     ])
     const checked = pipe(list, flatMap(loadUser))
     expect(wrappers(checked)).toStrictEqual([`flatMap ${functionName(loadUser)}`])
-    expect(anyOf([checked, optional(basic)]).description).toHaveProperty(
-      ['members', 0, 'wrappers', 0],
-      `flatMap ${functionName(loadUser)}`,
-    )
-    expect(allOf([checked, bearer]).description).toHaveProperty(
-      ['members', 0, 'wrappers', 0],
-      `flatMap ${functionName(loadUser)}`,
-    )
+    for (const { description } of [anyOf([checked, optional(basic)]), allOf([checked, bearer])]) {
+      expect(description).toHaveProperty(['members', 0, 'wrappers', 0], `flatMap ${functionName(loadUser)}`)
+    }
   })
 
   it('a plain function is called by its name', () => {

@@ -128,13 +128,7 @@ describe('recoverUnavailable', () => {
     row('a promise of null', async () => null, 'invalid'),
     row('a failure', () => E.left(AuthError.expired), 'expired'),
     row('another outage', () => E.left(AuthError.unavailable(9)), 'unavailable'),
-    row(
-      'an exception',
-      () => {
-        throw new Error('cache')
-      },
-      'raised',
-    ),
+    row('an exception', () => { throw new Error('cache') }, 'raised'), // prettier-ignore
     row('a rejection', () => Promise.reject(new Error('cache')), 'raised'),
   ])(
     'the result of f is judged like that of a hook: $description is $expected, with the challenge',
