@@ -78,14 +78,15 @@ describe('the examples of RFC 9449', () => {
   })
 })
 
+const matches = async (url: string, htu: string, origin = 'https://api.example') => {
+  const client = await dpopClient()
+  const proof = await client.proof('token', { claims: { htu } })
+  const check = dpopOf({ spent: spent(), origin }, 5).checking({}).ofToken
+  return E.isRight(await check(mockRequest({ url, fields: [['DPoP', proof]] }), 'token', client.thumbprint))
+}
+
 describe('the URI of a request', () => {
   const ORIGIN = 'https://api.example'
-  const matches = async (url: string, htu: string) => {
-    const client = await dpopClient()
-    const proof = await client.proof('token', { claims: { htu } })
-    const check = dpopOf({ spent: spent(), origin: ORIGIN }, 5).checking({}).ofToken
-    return E.isRight(await check(mockRequest({ url, fields: [['DPoP', proof]] }), 'token', client.thumbprint))
-  }
 
   it.each([
     ['/a%2fb', '/a%2Fb'],
@@ -126,11 +127,7 @@ describe('the URI behind a proxy that cuts off a prefix', () => {
     ['https://api.example/svc1/../me', false],
     ['https://evil.example/svc1/me', false],
   ])('%s is the URI of /me: %s', async (htu, expected) => {
-    const client = await dpopClient()
-    const proof = await client.proof('token', { claims: { htu } })
-    const check = dpopOf({ spent: spent(), origin: 'https://api.example/svc1' }, 5).checking({}).ofToken
-    const request = mockRequest({ url: '/me', fields: [['DPoP', proof]] })
-    expect(E.isRight(await check(request, 'token', client.thumbprint))).toBe(expected)
+    expect(await matches('/me', htu, 'https://api.example/svc1')).toBe(expected)
   })
 
   it.each([

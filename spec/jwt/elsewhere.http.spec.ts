@@ -154,26 +154,27 @@ describe('audience: false', () => {
   })
 })
 
-describe('issuers', () => {
-  const tenants = async () => {
-    const key = await signingKey('ES256', 'shared')
-    let fetched = 0
-    const server = await restartable((_req, res) => {
-      fetched += 1
-      res.end(JSON.stringify({ keys: [key.jwk] }))
-    })
-    const jwksUri = `${server.origin}/keys`
-    const asked: string[] = []
-    const known = new Set(Array.from({ length: 20 }, (_, n) => `https://login.example/tenant-${n}/v2.0`))
-    const issuer: FindIssuer = (iss) => {
-      asked.push(iss)
-      return known.has(iss) ? { issuer: iss, jwksUri } : undefined
-    }
-    const token = (iss: string, over: object = {}) =>
-      signedWith(key, { iss, aud: API, sub: 'anna', iat: seconds(), exp: seconds() + 300, ...over })
-    return { server, issuer, asked, known, token, jwksUri, key, fetched: () => fetched }
+/** Issuers that share one address of keys. */
+const tenants = async () => {
+  const key = await signingKey('ES256', 'shared')
+  let fetched = 0
+  const server = await restartable((_req, res) => {
+    fetched += 1
+    res.end(JSON.stringify({ keys: [key.jwk] }))
+  })
+  const jwksUri = `${server.origin}/keys`
+  const asked: string[] = []
+  const known = new Set(Array.from({ length: 20 }, (_, n) => `https://login.example/tenant-${n}/v2.0`))
+  const issuer: FindIssuer = (iss) => {
+    asked.push(iss)
+    return known.has(iss) ? { issuer: iss, jwksUri } : undefined
   }
+  const token = (iss: string, over: object = {}) =>
+    signedWith(key, { iss, aud: API, sub: 'anna', iat: seconds(), exp: seconds() + 300, ...over })
+  return { issuer, asked, known, token, jwksUri, fetched: () => fetched }
+}
 
+describe('issuers', () => {
   it('a list that comes from a data base is typed, and an empty one is a TypeError', () => {
     const list: string[] = ['https://one.example', 'https://two.example']
     expect(() => httpJwt({ issuer: list, audience: API })).not.toThrow()
@@ -382,15 +383,9 @@ describeWithRedis('revoked, by a store of keys', () => {
 
 describe('Entra, for all tenants', () => {
   it('a known tenant whose tid is that of iss gets in; another tid, none, or an unknown tenant does not', async () => {
-    const key = await signingKey('RS256', 'shared')
-    let fetched = 0
-    const server = await restartable((_req, res) => {
-      fetched += 1
-      res.end(JSON.stringify({ keys: [key.jwk] }))
-    })
+    const { jwksUri, token, fetched } = await tenants()
     const [ours, others] = ['9188040d-6c67-4c5b-b112-36a304b66dad', '72f988bf-86f1-41af-91ab-2d7cd011db47']
     const entra = /^https:\/\/login\.microsoftonline\.com\/([0-9a-f-]{36})\/v2\.0$/
-    const jwksUri = `${server.origin}/keys`
     const jwt = httpJwt({
       issuer: (iss) => (entra.exec(iss)?.[1] === ours ? { issuer: iss, jwksUri } : undefined),
       audience: API,
@@ -399,15 +394,14 @@ describe('Entra, for all tenants', () => {
     const site = await tokenSite(jwt)
     const of = async (tenant: string, tid: string | undefined) => {
       const iss = `https://login.microsoftonline.com/${tenant}/v2.0`
-      const times = { iat: seconds(), exp: seconds() + 300 }
-      return site.get(await signedWith(key, { iss, aud: API, sub: 'x', ...times, ...(tid !== undefined && { tid }) }))
+      return site.get(await token(iss, tid === undefined ? {} : { tid }))
     }
     expect(await verdict(of(others, others))).toEqual([401, 0])
-    expect(fetched).toBe(0)
+    expect(fetched()).toBe(0)
     expect(await verdict(of(ours, ours))).toEqual([200, 1])
     for (const tid of [others, undefined]) {
       expect(await verdict(of(ours, tid))).toEqual([401, 0])
     }
-    expect(fetched).toBe(1)
+    expect(fetched()).toBe(1)
   })
 })

