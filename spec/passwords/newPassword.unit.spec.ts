@@ -162,12 +162,7 @@ describe('newPassword: leaked ones', () => {
   }
 
   it.each([
-    [
-      'throws',
-      () => {
-        throw new Error('down')
-      },
-    ],
+    ['throws', () => { throw new Error('down') }], // prettier-ignore
     ['rejects', () => Promise.reject(new Error('down'))],
     ['answers no text', () => ({}) as never],
   ])('a list that %s lets the password pass, and is an event', async (_name, breached) => {

@@ -3,7 +3,6 @@ import { randomInt } from 'node:crypto'
 import { inspect } from 'node:util'
 import Router from '@koa/router'
 import { readerTaskEither as RTE } from 'fp-ts'
-import { pipe } from 'fp-ts/lib/function.js'
 import Koa from 'koa'
 import { createSession } from 'koa-session'
 import { apiKeyHeader, authSettings, httpBasicAuth, httpBearer, sessionAuth, withAuth } from 'koa-with-auth'
@@ -71,10 +70,7 @@ describe('A-38 interleaved requests', () => {
     '/async': later,
     '/basic': httpBasicAuth({ authenticate: (_request, username) => pause().then(() => ({ user: username })) }),
     '/list': [apiKeyHeader({ authenticate: () => pause().then(() => null) }), later],
-    '/rte': pipe(
-      later,
-      RTE.map(({ user }) => ({ user })),
-    ),
+    '/rte': RTE.map(({ user }: { user: string }) => ({ user }))(later),
     '/session': sessionAuth({
       loadUser: (session) => pause().then(() => ({ username: String(session['userId']), user: session['userId'] })),
     }),
