@@ -13,6 +13,7 @@ import { tokenSite } from '../support/sites/tokenSite.js'
 const rules = {
   'tools/call': { 'files.write': ['files:write', 'files:read'], größe: ['size'], '*': [] },
   'resources/read': { 'file:///a': ['files:read'] },
+  'prompts/get': { '*': ['prompts'] },
 }
 
 const site = async () => {
@@ -33,6 +34,8 @@ describe('mcpScopes', () => {
     expect(none.challenge).toBe('Bearer realm="api", error="insufficient_scope", scope="files:write files:read"')
     const half = await call('files:read', fields)
     expect(half.challenge).toContain('scope="files:write"')
+    const unlisted = await call('files:read', { 'mcp-method': 'resources/read', 'mcp-name': 'file:///b' })
+    expect(unlisted.challenge).toBe('Bearer realm="api", error="insufficient_scope"')
     const both = await call('files:read files:write', fields)
     expect([both.status, both.ran]).toEqual([200, 1])
   })
@@ -40,6 +43,7 @@ describe('mcpScopes', () => {
   it.each<[string, number, method?: string | undefined, name?: string | undefined, http?: string]>([
     ['a method that is no key', 200, 'ping'],
     ['a name that only * lists', 200, 'tools/call', 'other'],
+    ['a name that only * lists, with scopes', 403, 'prompts/get', 'other'],
     ['a name that is not listed, without *', 403, 'resources/read', 'file:///b'],
     ['an inherited name', 403, 'resources/read', 'constructor'],
     ['an inherited method', 200, 'toString', 'x'],
@@ -78,7 +82,7 @@ describe('mcpScopes', () => {
     const key = apiKeyHeader({ authenticate: () => ({ name: 'key' }) })
     const router = new Router().post('/mcp', withAuth(mcpScopes(rules)(key)), () => {})
     expect(audit(router).operations[0]?.protection).toContain(
-      'mcpScopes tools/call (files.write: files:write files:read',
+      'mcpScopes tools/call (files.write: files:write files:read; größe: size; *: none), resources/read (',
     )
     const { url } = await listen(new Koa().use(router.routes()))
     const headers = { key: 'k', 'mcp-method': 'tools/call', 'mcp-name': 'files.write' }
@@ -118,8 +122,10 @@ describe('the document of a protected resource', () => {
     httpJwt({ issuer: 'https://login.example', protectedResource: resource, bound: { dpop, required: true } })
     const { url } = await listen(new Koa().use(resource.metadata))
     const answer = await ask(`${url}/.well-known/oauth-protected-resource`)
-    expect(JSON.parse(answer.text)).toMatchObject({
+    expect(JSON.parse(answer.text)).toEqual({
       resource: API,
+      authorization_servers: ['https://login.example'],
+      bearer_methods_supported: ['header'],
       dpop_bound_access_tokens_required: true,
       dpop_signing_alg_values_supported: expect.arrayContaining(['ES256']) as unknown,
     })

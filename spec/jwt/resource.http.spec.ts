@@ -216,7 +216,7 @@ describe('insufficientScope', () => {
     expect(errors).toEqual([])
   })
 
-  it('reports only the bearer scheme of a list; outside of a guarded operation it is a TypeError', async () => {
+  it('reports only the bearer scheme of a list, or all if there is none; outside of a guarded operation it is a TypeError', async () => {
     const { jwt } = await behind()
     const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate: () => ({ key: true }) })
     const { get } = await tokenSite([jwt, key], { handler: (ctx) => insufficientScope(ctx, ['admin']) })
@@ -225,6 +225,9 @@ describe('insufficientScope', () => {
       403,
       `Bearer realm="api", ${METADATA}, error="insufficient_scope", scope="admin"`,
     ])
+    const alone = await tokenSite(key, { handler: (ctx) => insufficientScope(ctx, ['admin']) })
+    const { status, challenge } = await alone.get(undefined, { 'X-API-Key': 'k' })
+    expect([status, challenge]).toEqual([403, 'ApiKey realm="api", in="header", name="X-API-Key"'])
     const app = new Koa()
     app.use((ctx) => insufficientScope(ctx, ['admin']))
     const { url, errors } = await listen(app)
