@@ -269,7 +269,7 @@ describe('throttled', () => {
   const keys = (_request: unknown, account: string) => ({ account })
 
   it('refuses no write from another site with a credential that no browser sends, and keeps the scopes of its kind', async () => {
-    const a = throttled({ limiter: memory(5), keys })(sayingScopes(bearer, () => 'read'))
+    const a = throttled({ limiter: memory(5), keys })(sayingScopes(bearer, () => ['read']))
     expect(await tagOf(a, sent('right'))).toBe('passed')
     expect(readersOf(a)).toHaveLength(1)
   })

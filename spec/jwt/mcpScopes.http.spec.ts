@@ -3,6 +3,8 @@ import Koa from 'koa'
 import { allOf, also, apiKeyHeader, withAuth } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { httpJwt, mcpScopes, protectedResource } from 'koa-with-auth/jwt'
+import { apiKeys } from 'koa-with-auth/keys'
+import { memoryStore } from 'koa-with-auth/stores'
 import Router from '@koa/router'
 import { describe, expect, it } from 'vitest'
 import { API, identityProvider } from '../support/servers/identityProvider.js'
@@ -87,6 +89,17 @@ describe('mcpScopes', () => {
     const { url } = await listen(new Koa().use(router.routes()))
     const headers = { key: 'k', 'mcp-method': 'tools/call', 'mcp-name': 'files.write' }
     expect((await ask(`${url}/mcp`, { method: 'POST', headers })).status).toBe(403)
+  })
+
+  it('reads the scopes of an API key', async () => {
+    const { issue, authenticate } = apiKeys({ prefix: 'acme', store: memoryStore() })
+    const { get } = await tokenSite(mcpScopes(rules)(apiKeyHeader({ authenticate })))
+    const statusOf = async (scopes: ReadonlyArray<string>) => {
+      const { key } = await issue({ owner: 'anna', scopes })
+      const headers = { key, 'mcp-method': 'tools/call', 'mcp-name': 'files.write' }
+      return (await get(undefined, headers, 'POST')).status
+    }
+    expect([await statusOf(['files:write', 'files:read']), await statusOf(['files:write'])]).toEqual([200, 403])
   })
 
   it('asks for the scopes of its own credential, not of a token that is needed beside it or by a level', async () => {

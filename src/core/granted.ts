@@ -3,7 +3,7 @@
 /** Scopes: an array, a set, or a string with blanks between them, such as the `scope` of a token (RFC 6749 §3.3). */
 export type Granted = ReadonlyArray<string> | ReadonlySet<string> | string | undefined
 
-type ScopesReader = (principal: unknown) => Granted
+type ScopesReader = (principal: unknown) => ReadonlyArray<string> | undefined
 
 // Another copy of this package knows the mark, too
 const grantedMark = Symbol.for('koa-with-auth/granted')

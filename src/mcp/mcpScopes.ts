@@ -78,16 +78,13 @@ const demandingScopes = (scopes: McpScopes, member: Authenticator<unknown>): Hal
         if (needed.length === 0) return result
         const token = lastToken(evidenceOf(result).accepted)
         const granted = new Set(
-          token === undefined ? readers.flatMap((read) => grantedScopes(read(result.right))) : scopesOf(token.claims()),
+          token === undefined ? readers.flatMap((read) => read(result.right) ?? []) : scopesOf(token.claims()),
         )
         const missing = needed.filter((scope) => !granted.has(scope))
         return missing.length === 0 ? result : failed(insufficient(missing))
       }),
   }
 }
-
-const grantedScopes = (granted: ReturnType<ReturnType<typeof readersOf>[number]>): ReadonlyArray<string> =>
-  typeof granted === 'string' ? granted.split(' ') : [...(granted ?? [])]
 
 const mcpScopesWords = (scopes: McpScopes): string =>
   Object.entries(scopes)
