@@ -1,11 +1,11 @@
 /** The keys of an application: how strong they are, and which of them made a signature. */
 import Keygrip from 'keygrip'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { derivedFrom, derivedOnce, keysFix, sign, signedBy, strengthOf } from '../../src/crypto/appKeys.js'
 
 // A-33: signing keys that could be guessed, and which key made a signature.
 
-const long = 'k'.repeat(32)
+const [long, old, fresh] = ['k'.repeat(32), 'o'.repeat(32), 'n'.repeat(32)]
 
 describe('strengthOf', () => {
   it.each<[unknown]>([[[long]], [[long, `${long}k`]], [new Keygrip(['a'])]])('of %o is strong', (keys) => {
@@ -48,8 +48,6 @@ describe('strengthOf', () => {
 })
 
 describe('signedBy', () => {
-  const [old, fresh] = ['o'.repeat(32), 'n'.repeat(32)]
-
   it.each<[string, (...keys: string[]) => unknown]>([
     ['an array', (...keys) => keys],
     ['a Keygrip', (...keys) => new Keygrip(keys)],
@@ -68,14 +66,21 @@ describe('signedBy', () => {
     expect(signedBy(keys, 'anna', sign([old], 'anna'))).toBe('none')
   })
 
+  it('prepares a key once, and forgets keys that were rotated out', () => {
+    const pads = vi.spyOn(Array, 'from')
+    onTestFinished(() => pads.mockRestore())
+    const padsOf = (name: string) => (pads.mockClear(), sign([name.padEnd(32, '-')], 'anna'), pads.mock.calls.length)
+    expect([padsOf('first'), padsOf('first')]).toStrictEqual([2, 0])
+    for (let at = 0; at < 32; at++) padsOf(String(at))
+    expect(padsOf('first')).toBe(2)
+  })
+
   it('ignores older keys that are not strings', () => {
     expect(signedBy([fresh, undefined, old], 'anna', sign([old], 'anna'))).toBe('older')
   })
 })
 
 describe('derivedFrom', () => {
-  const [old, fresh] = ['o'.repeat(32), 'n'.repeat(32)]
-
   it('gives each key one of 32 bytes for each purpose, and a Keygrip one', () => {
     const derived = [
       ...derivedFrom([old, fresh], 'a'),
