@@ -1,6 +1,5 @@
 /** Times two applications with the same answers in one process, the check by hand twice, and compares them over several processes. */
 import type { RequestListener } from 'node:http'
-import { inProcess } from './inProcess.js'
 import { race, type Contestant, type Pace } from './paired.js'
 import type { Question } from './alike.js'
 import type { Row } from './Section.js'
@@ -36,30 +35,6 @@ export const measured = async (
     const beside = (some: ReadonlyArray<number>) => some.map((time, round) => time / (first[round] ?? Number.NaN))
     return { name, cost: median(first), ours: beside(mine), control: beside(again) }
   })
-}
-
-/** What so many processes of a module measured, one after another. */
-export const runsOf = async (
-  module: string,
-  processes: number,
-  pace: Pace,
-): Promise<ReadonlyArray<ReadonlyArray<Measured>>> => {
-  const runs: ReadonlyArray<Measured>[] = []
-  for (let at = 0; at < processes; at++) {
-    // Safe: `printMeasured` printed it
-    runs.push((await inProcess(module, [JSON.stringify(pace)])) as ReadonlyArray<Measured>)
-  }
-  return runs
-}
-
-/** In such a process. */
-export const printMeasured = async (
-  ...given: readonly [Parameters<typeof measured>[0], Parameters<typeof measured>[1]]
-): Promise<never> => {
-  // Safe: `runsOf` wrote it
-  const pace = JSON.parse(process.argv[2] ?? '{}') as Pace
-  console.log(JSON.stringify(await measured(...given, pace)))
-  process.exit(0)
 }
 
 /** The rows of what several processes measured. */

@@ -1,11 +1,10 @@
 /**
  * What a request with a session calls of cryptography and of JSON, counted: this library, koa-session by hand, and other sessions.
- * `node dist/calls.js` prints it. Everything is wrapped before the libraries are loaded, so it is a process of its own.
+ * Everything is wrapped before the libraries are loaded, so it is a process of its own.
  */
-import { execFileSync } from 'node:child_process'
 import * as crypto from 'node:crypto'
 import { createRequire, syncBuiltinESMExports } from 'node:module'
-import { fileURLToPath } from 'node:url'
+import { apart } from './inProcess.js'
 import type { Row } from './Section.js'
 
 type Counts = Record<string, number>
@@ -60,13 +59,11 @@ const counted = async (): Promise<Calls> => {
   return calls
 }
 
-const self = fileURLToPath(import.meta.url)
+const calls = apart(import.meta.url, counted)
 
 /** A row for each library: the calls of cryptography, and all calls as a note. */
-export const callsInRequest = (): ReadonlyArray<Row> => {
-  // Safe: it is printed below
-  const calls = JSON.parse(execFileSync(process.execPath, [self], { encoding: 'utf8' })) as Calls
-  return Object.entries(calls).map(([name, counts]) => {
+export const callsInRequest = async (): Promise<ReadonlyArray<Row>> =>
+  Object.entries(await calls()).map(([name, counts]) => {
     const isCrypto = ([label]: [string, number]) => !label.startsWith('JSON.')
     const value = Object.entries(counts)
       .filter(isCrypto)
@@ -76,9 +73,3 @@ export const callsInRequest = (): ReadonlyArray<Row> => {
       .join(', ')
     return { name: `calls of cryptography, ${name}`, value: { value, low: value, high: value }, unit: 'calls', note }
   })
-}
-
-if (process.argv[1] === self) {
-  console.log(JSON.stringify(await counted()))
-  process.exit(0)
-}

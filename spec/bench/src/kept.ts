@@ -1,13 +1,10 @@
-/**
- * What an idle process keeps: the memory of a session and of an API key of so many in memory, beside a Map by hand.
- * `node --expose-gc dist/kept.js <name> <count>` prints the bytes of one.
- */
-import { execFileSync } from 'node:child_process'
+/** What an idle process keeps: the memory of a session and of an API key of so many in memory, beside a Map by hand. */
 import { hash, randomBytes } from 'node:crypto'
-import { fileURLToPath } from 'node:url'
 import { apiKeys } from '../../../dist/keys.js'
 import { memoryStore } from '../../../dist/stores.js'
-import type { Section } from './Section.js'
+import { apart, oneByOne } from './inProcess.js'
+import { collecting, heapOf } from './memory.js'
+import type { Row, Section } from './Section.js'
 import { byHand, inMemory, ours, visitorOf } from './sessionApps.js'
 import { medianOf } from './statistics.js'
 
@@ -41,44 +38,22 @@ type Name = keyof typeof keepers
 // Safe: these are its keys
 const names = Object.keys(keepers) as ReadonlyArray<Name>
 
-const heap = async (): Promise<number> => {
-  for (let at = 0; at < 3; at++) {
-    globalThis.gc?.()
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  return process.memoryUsage().heapUsed
-}
-
-const bytesOf = async (name: Name, count: number): Promise<number> => {
-  if (globalThis.gc === undefined) throw new Error('start it with --expose-gc')
-  // what is compiled and filled once
-  await keepers[name](100)
-  const before = await heap()
-  const kept = await keepers[name](count)
-  const after = await heap()
-  if (Object(kept) !== kept) throw new Error('nothing is kept')
-  return (after - before) / count
-}
-
-const self = fileURLToPath(import.meta.url)
+const bytesOf = apart(
+  import.meta.url,
+  async (name: Name, count: number) => {
+    // what is compiled and filled once
+    await keepers[name](100)
+    return (await heapOf(() => keepers[name](count))) / count
+  },
+  collecting,
+)
 
 /** So many of each, in several processes. */
-export const kept = (count: number, rounds: number): Section => {
-  const inProcess = (name: Name) =>
-    Number(execFileSync(process.execPath, ['--expose-gc', self, name, String(count)], { encoding: 'utf8' }))
-  return {
-    title: `${count.toLocaleString('en')} sessions and API keys that an idle process keeps in memory`,
-    rows: names.map((name) => ({
-      name: `${name}: of each`,
-      value: medianOf(Array.from({ length: rounds }, () => inProcess(name))),
-      unit: 'bytes',
-    })),
+export const kept = async (count: number, rounds: number): Promise<Section> => {
+  const rows: Row[] = []
+  for (const name of names) {
+    const value = medianOf(await oneByOne(rounds, () => bytesOf(name, count)))
+    rows.push({ name: `${name}: of each`, value, unit: 'bytes' })
   }
-}
-
-if (process.argv[1] === self) {
-  const name = names.find((one) => one === process.argv[2])
-  if (name === undefined) throw new Error(`nothing is called ${process.argv[2]}`)
-  console.log(await bytesOf(name, Number(process.argv[3])))
-  process.exit(0)
+  return { title: `${count.toLocaleString('en')} sessions and API keys that an idle process keeps in memory`, rows }
 }

@@ -1,10 +1,7 @@
-/**
- * Compares with the check by hand: two applications, with all kinds in one process. `node dist/koa.js <pace as JSON>`
- * checks that they send the same answers, and prints the ratios of each round.
- */
-import { fileURLToPath } from 'node:url'
+/** Compares with the check by hand: two applications with the same answers, with all kinds in one process. */
 import { expectAlike } from './alike.js'
-import { printMeasured, rowsOf, runsOf } from './beside.js'
+import { measured, rowsOf } from './beside.js'
+import { apart, oneByOne } from './inProcess.js'
 import type { Pace } from './paired.js'
 import { hanging, questions, timed } from './questions.js'
 import type { Section } from './Section.js'
@@ -23,13 +20,11 @@ export const expectTwoAlike = async (): Promise<void> => {
   await expectAlike(hanging, apps({ limit: 20 }))
 }
 
-const self = fileURLToPath(import.meta.url)
+const ratios = apart(import.meta.url, (pace: Pace) => measured(timed, apps({}), pace))
 
 /** Over so many processes. Rejects where the two applications answer differently. */
 export const koa = async (processes: number, pace: Pace): Promise<Section> => {
   await expectTwoAlike()
-  const runs = await runsOf(self, processes, pace)
+  const runs = await oneByOne(processes, () => ratios(pace))
   return { title: 'Beside the check written by hand, all kinds in one application', rows: rowsOf(timed, runs) }
 }
-
-if (process.argv[1] === self) await printMeasured(timed, apps({}))

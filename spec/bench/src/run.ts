@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { against } from './against.js'
 import { compared, inWords } from './compare.js'
-import { inProcess } from './inProcess.js'
+import { inProcess, printed } from './inProcess.js'
 import { asText, targets, withFigures, type Figures } from './report.js'
 import { sectionNames, sections } from './sections.js'
 import type { Section } from './Section.js'
@@ -28,7 +28,7 @@ const { values: options } = parseArgs({
 })
 
 if (options.section !== undefined) {
-  process.stdout.write(JSON.stringify((await sections[options.section]?.(options.quick)) ?? []), () => process.exit(0))
+  await printed(() => sections[String(options.section)]?.(options.quick) ?? [])
   await new Promise(() => {})
 }
 

@@ -1,13 +1,13 @@
 /** What the session of a signed-in user costs: beside koa-session by hand, on each store, and beside other libraries. */
-import { execFileSync } from 'node:child_process'
 import type { RequestListener } from 'node:http'
-import { fileURLToPath } from 'node:url'
 import { callsInRequest } from './calls.js'
 import { withEngines } from './engines.js'
+import { apart, oneByOne } from './inProcess.js'
+import { allocatedBy, sampling } from './memory.js'
 import { besideByHand, microseconds, race, ratio, type Contestant, type Pace, type Pair } from './paired.js'
 import type { Row, Section } from './Section.js'
 import { byHand, ours, sessionApps, visitorOf } from './sessionApps.js'
-import { median, medianOf } from './statistics.js'
+import { medianOf } from './statistics.js'
 import { answerOf, ask, headersOf, type Headers } from './stub.js'
 
 interface Asked {
@@ -100,39 +100,20 @@ const beside = async (others: ReadonlyArray<Name>, pace: Pace): Promise<Readonly
 // It takes milliseconds, so a turn has fewer requests
 const slow: Name = 'h3'
 
-const REQUESTS = 400
-const WARM_UP = 15_000
+const bytesOf = apart(
+  import.meta.url,
+  async (name: Name, samples: number) => {
+    const listener = await sessionApps[name]()
+    return allocatedBy(listener, '/me', await visitorOf(listener), { samples, requests: 400 })
+  },
+  sampling,
+)
 
-// See allocations.ts
-const looks = async (name: Name, count: number): Promise<ReadonlyArray<number>> => {
-  const { gc } = globalThis
-  if (gc === undefined) throw new Error('start it with --expose-gc')
-  const listener = await sessionApps[name]()
-  const headers = await visitorOf(listener)
-  const bytes: number[] = []
-  for (let at = 0; at < WARM_UP; at++) await ask(listener, '/me', headers)
-  for (let look = 0; look < count; look++) {
-    gc()
-    const before = process.memoryUsage().heapUsed
-    for (let at = 0; at < REQUESTS; at++) await ask(listener, '/me', headers)
-    bytes.push((process.memoryUsage().heapUsed - before) / REQUESTS)
-  }
-  return bytes
-}
-
-const self = fileURLToPath(import.meta.url)
-const flags = ['--expose-gc', '--min-semi-space-size=64', '--max-semi-space-size=64', '--single-threaded-gc']
-const allocatedBy = (name: Name, count: number): number =>
-  // Safe: it is printed below
-  median(
-    JSON.parse(execFileSync(process.execPath, [...flags, self, name, String(count)], { encoding: 'utf8' })) as number[],
-  )
-
-const allocated = (processes: number, count: number): ReadonlyArray<Row> => {
-  const rounds = Array.from({ length: processes }, () => ({
-    hand: allocatedBy('by hand', count),
-    again: allocatedBy('by hand', count),
-    mine: allocatedBy('ours', count),
+const allocated = async (processes: number, samples: number): Promise<ReadonlyArray<Row>> => {
+  const rounds = await oneByOne(processes, async () => ({
+    hand: await bytesOf('by hand', samples),
+    again: await bytesOf('by hand', samples),
+    mine: await bytesOf('ours', samples),
   }))
   const of = (figure: (round: (typeof rounds)[number]) => number) => medianOf(rounds.map(figure))
   return [
@@ -158,14 +139,7 @@ export const sessions = async (pace: Pace, processes: number): Promise<Section> 
       { ...pace, clock: 'processor' },
     )),
     ...(await beside([slow], { rounds: 20, batch: 5, warmUp: 100, clock: 'processor' })),
-    ...callsInRequest(),
-    ...allocated(processes, 15),
+    ...(await callsInRequest()),
+    ...(await allocated(processes, 15)),
   ],
 })
-
-if (process.argv[1] === self) {
-  const name = names.find((one) => one === process.argv[2])
-  if (name === undefined) throw new Error(`no contestant is called ${process.argv[2]}`)
-  console.log(JSON.stringify(await looks(name, Number(process.argv[3]))))
-  process.exit(0)
-}

@@ -1,16 +1,15 @@
 /**
  * Measures how long an application loads the package at its start, and the size of the package. Each import runs in a
- * separate process that has loaded Koa and the router already: `node dist/start.js <module system>` prints milliseconds
- * and modules.
+ * separate process that has loaded Koa and the router already.
  */
 import { execFileSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import { apart, oneByOne } from './inProcess.js'
 import type { Row, Section } from './Section.js'
 import { medianOf } from './statistics.js'
 
 const require = createRequire(import.meta.url)
-const self = fileURLToPath(import.meta.url)
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 
 const kinds = {
@@ -33,8 +32,12 @@ type Kind = keyof typeof kinds
 const names = Object.keys(kinds) as Kind[]
 const alone: Kind = 'import of Koa and the router alone'
 
-const milliseconds = (kind: Kind): number =>
-  Number(execFileSync(process.execPath, [self, kind], { encoding: 'utf8', cwd: root }))
+const milliseconds = apart(import.meta.url, async (kind: Kind) => {
+  const load = await kinds[kind]()
+  const begun = performance.now()
+  await load()
+  return performance.now() - begun
+})
 
 const packedKilobytes = (): number => {
   const text = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
@@ -47,15 +50,18 @@ const packedKilobytes = (): number => {
 }
 
 /** This many processes of each kind, in turns. */
-export const start = (processes: number): Section => {
-  const rounds = Array.from({ length: processes }, () => new Map(names.map((name) => [name, milliseconds(name)])))
+export const start = async (processes: number): Promise<Section> => {
+  const rounds = await oneByOne(processes, async () => {
+    const took = new Map<Kind, number>()
+    for (const name of names) took.set(name, await milliseconds(name))
+    return (name: Kind): number => took.get(name) ?? Number.NaN
+  })
   const of = (name: Kind): Row => ({
     name,
-    value: medianOf(rounds.map((round) => round.get(name) ?? Number.NaN)),
+    value: medianOf(rounds.map((round) => round(name))),
     unit: 'ms',
     ...(name !== alone && { target: 40 }),
   })
-  const beside = rounds.map((round) => (round.get('import (ES modules)') ?? NaN) / (round.get(alone) ?? NaN))
   const size = packedKilobytes()
   return {
     title: 'Start and size',
@@ -63,18 +69,11 @@ export const start = (processes: number): Section => {
       ...names.map(of),
       {
         name: 'import, beside that of Koa and the router',
-        value: medianOf(beside),
+        value: medianOf(rounds.map((round) => round('import (ES modules)') / round(alone))),
         unit: 'times',
         target: 1.2,
       },
       { name: 'packed, both module systems', value: { value: size, low: size, high: size }, unit: 'KB', target: 300 },
     ],
   }
-}
-
-if (process.argv[1] === self) {
-  const load = await kinds[names.find((name) => name === process.argv[2]) ?? 'import (ES modules)']()
-  const begun = performance.now()
-  await load()
-  console.log(performance.now() - begun)
 }

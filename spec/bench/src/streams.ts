@@ -1,18 +1,17 @@
 /**
- * Open streams whose credential ends: what waiting for the end takes. `node --expose-gc dist/streams.js <kind> <how> <count>` prints
- * the bytes of one stream of so many.
+ * Open streams whose credential ends: what waiting for the end takes.
  *
  * A stream takes memory of its own, and so does `untilEnd` where nothing can end. Both are taken off.
  */
-import { execFileSync } from 'node:child_process'
 import type { RequestListener } from 'node:http'
 import { PassThrough } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { httpBearer, sessionAuth, untilEnd, withAuth, type Authenticator } from '../../../dist/index.js'
 import { sessions } from '../../../dist/sessions.js'
-import type { Section } from './Section.js'
+import { apart, oneByOne } from './inProcess.js'
+import { collecting, heapOf } from './memory.js'
+import type { Row, Section } from './Section.js'
 import { median, medianOf } from './statistics.js'
 import { ask, headersOf, type Headers } from './stub.js'
 
@@ -41,9 +40,10 @@ const cookieOf = (response: { getHeader: (name: string) => unknown }): string =>
     .map((line) => String(line).split(';')[0])
     .join('; ')
 
+type Kind = 'public' | 'token' | 'session'
 type Users = ReadonlyArray<string>
 
-const sites: Readonly<Record<string, (isWaiting: boolean, users: Users) => Promise<Site>>> = {
+const sites: Readonly<Record<Kind, (isWaiting: boolean, users: Users) => Promise<Site>>> = {
   public: async (isWaiting, users) =>
     served(
       new Koa(),
@@ -78,53 +78,32 @@ const sites: Readonly<Record<string, (isWaiting: boolean, users: Users) => Promi
   },
 }
 
-const bytes = async (kind: string, isWaiting: boolean, count: number): Promise<number> => {
-  const { gc } = globalThis
+const bytesOf = async (kind: Kind, isWaiting: boolean, count: number): Promise<number> => {
   const users = Array.from({ length: count }, (_, at) => `user-${at}`)
-  const site = await sites[kind]?.(isWaiting, users)
-  if (gc === undefined || site === undefined) throw new Error('start it with --expose-gc and a kind')
-  const open = async (): Promise<void> => {
-    for (const headers of site.headers) await ask(site.listener, '/events', headers)
+  const { listener, headers, kept } = await sites[kind](isWaiting, users)
+  // what is compiled and filled once
+  await ask(listener, '/events', headers[0] ?? {})
+  const bytes = await heapOf(async () => {
+    for (const one of headers) await ask(listener, '/events', one)
     // a session is looked up once, in this time
     await new Promise((resolve) => setTimeout(resolve, 2000))
-  }
-  const heap = async (): Promise<number> => {
-    for (let at = 0; at < 3; at++) {
-      gc()
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-    return process.memoryUsage().heapUsed
-  }
-  // what is compiled and filled once
-  await ask(site.listener, '/events', site.headers[0] ?? {})
-  const before = await heap()
-  await open()
-  const after = await heap()
-  if (site.kept.length !== 2 * count + 2) throw new Error(`${site.kept.length / 2} streams of ${kind} are open`)
-  return (after - before) / count
+    return kept
+  })
+  if (kept.length !== 2 * count + 2) throw new Error(`${kept.length / 2} streams of ${kind} are open`)
+  return bytes / count
 }
 
-const self = fileURLToPath(import.meta.url)
-
-const inProcess = (kind: string, how: 'waiting' | 'plain', count: number): number =>
-  Number(execFileSync(process.execPath, ['--expose-gc', self, kind, how, String(count)], { encoding: 'utf8' }))
+const inOwnProcess = apart(import.meta.url, bytesOf, collecting)
 
 /** So many streams in a process, over so many processes of each. */
-export const streams = (count: number, rounds: number): Section => {
-  const added = (kind: string) =>
-    Array.from({ length: rounds }, () => inProcess(kind, 'waiting', count) - inProcess(kind, 'plain', count))
-  const without = median(added('public'))
-  return {
-    title: `${count.toLocaleString('en')} open streams, each of another user`,
-    rows: ['token', 'session'].map((kind) => {
-      const all = added(kind).map((one) => one - without)
-      const value = medianOf(all)
-      return { name: `waiting for the end of a ${kind} takes`, value, unit: 'bytes', target: 200 }
-    }),
+export const streams = async (count: number, rounds: number): Promise<Section> => {
+  const added = (kind: Kind) =>
+    oneByOne(rounds, async () => (await inOwnProcess(kind, true, count)) - (await inOwnProcess(kind, false, count)))
+  const without = median(await added('public'))
+  const rows: Row[] = []
+  for (const kind of ['token', 'session'] as const) {
+    const value = medianOf((await added(kind)).map((one) => one - without))
+    rows.push({ name: `waiting for the end of a ${kind} takes`, value, unit: 'bytes', target: 200 })
   }
-}
-
-if (process.argv[1] === self) {
-  console.log(await bytes(process.argv[2] ?? '', process.argv[3] === 'waiting', Number(process.argv[4])))
-  process.exit(0)
+  return { title: `${count.toLocaleString('en')} open streams, each of another user`, rows }
 }
