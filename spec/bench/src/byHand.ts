@@ -3,7 +3,28 @@
  * bodies.
  */
 import { hash } from 'node:crypto'
+import type { RouterMiddleware } from '@koa/router'
 import type { Context, Next } from 'koa'
+import { constantTimeEqual, withAuth, type Authenticator } from '../../../dist/index.js'
+
+export interface User {
+  readonly user: string
+}
+export const anna: User = { user: 'anna' }
+
+/** The hook of all applications, which this library calls, too. */
+export const hook = (_request: unknown, secret: string): User | false =>
+  constantTimeEqual(secret, 'supersecret') && anna
+
+/** Answers with the principal. */
+export const answer: RouterMiddleware = (ctx) => {
+  ctx.body = Reflect.get(ctx.request, 'auth')
+}
+
+/** A guard of this library, as a router takes it that knows no principals. */
+export const guard = (auth: Authenticator<unknown> | [Authenticator<unknown>]): RouterMiddleware =>
+  // Safe: a handler reads the principal as `unknown`
+  withAuth(auth) as unknown as RouterMiddleware
 
 const bodyOf = (status: number, title: string): string =>
   JSON.stringify({ type: 'about:blank', title, status, detail: title })
@@ -68,6 +89,25 @@ export const giveUp = (ctx: Context, field: string): void => {
   refuse(ctx, 503, unavailable, field)
 }
 
+/** What a promise gives that takes too long. */
+export const tooLate = Symbol('too late')
+
+/** The value of a promise, or `tooLate` after so many milliseconds. */
+export const within = <A>(promise: Promise<A>, ms: number): Promise<A | typeof tooLate> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms, tooLate)
+    promise.then(
+      (value) => {
+        clearTimeout(timer)
+        resolve(value)
+      },
+      (error: unknown) => {
+        clearTimeout(timer)
+        reject(error)
+      },
+    )
+  })
+
 type Guarded = Context['request'] & { auth?: unknown }
 
 /** Continues with a principal. */
@@ -76,6 +116,45 @@ export const accept = (ctx: Context, principal: unknown, field: string): void =>
   vary(ctx, field)
   const request: Guarded = ctx.request
   request.auth = principal
+}
+
+const realm = 'realm="api"'
+
+/** RFC 6750 §3.1: no error code for a request without a token. */
+export const denyBearer = (ctx: Context, token: string | undefined): void => {
+  const isSent = token !== undefined || /^Bearer(?: |$)/i.test(ctx.req.headers.authorization ?? '')
+  deny(ctx, isSent ? `Bearer ${realm}, error="invalid_token"` : `Bearer ${realm}`, 'Authorization')
+}
+
+/** Whether a bearer may continue. If not, the request has its answer. */
+export const bearerPasses = (ctx: Context): boolean => {
+  const token = tokenOf(ctx)
+  const user = token !== undefined && hook(ctx.request, token)
+  if (user === false) denyBearer(ctx, token)
+  else accept(ctx, user, 'Authorization')
+  return user !== false
+}
+
+/** Names of header keys, for lists of any length. */
+export const keyNames = (length: number): ReadonlyArray<string> => Array.from({ length }, (_, at) => `X-Key-${at + 1}`)
+
+/** The same, for a list of header keys. */
+export const listPasses = (length: number): ((ctx: Context) => boolean) => {
+  const names = keyNames(length)
+  const fields = names.map((name) => name.toLowerCase())
+  const vary = names.join(', ')
+  const challenges = names.map((name) => `ApiKey ${realm}, in="header", name="${name}"`)
+  return (ctx) => {
+    for (const field of fields) {
+      const key = once(ctx, field)
+      const user = key !== undefined && key !== '' && hook(ctx.request, key)
+      if (user === false) continue
+      accept(ctx, user, vary)
+      return true
+    }
+    deny(ctx, challenges, vary)
+    return false
+  }
 }
 
 /** The key that `throttled` uses: one form for all spellings of the name, and a digest of name and address. */

@@ -14,7 +14,6 @@ import {
   constantTimeEqual,
   httpBasicAuth,
   throttled,
-  withAuth,
   type Authenticator,
 } from '../../../dist/index.js'
 import { httpJwt } from '../../../dist/jwt.js'
@@ -24,7 +23,7 @@ import { httpSignature } from '../../../dist/signatures.js'
 import { signedRequest } from '../../../dist/testing.js'
 import { github, webhook } from '../../../dist/webhooks.js'
 import type { Question } from './alike.js'
-import { accept, basicChallenge, basicOf, deny, once, throttledBy, tokenOf } from './byHand.js'
+import { accept, basicChallenge, basicOf, deny, guard, once, throttledBy, tokenOf } from './byHand.js'
 import { listenerOf } from './koaApps.js'
 import { headersOf, type Headers } from './stub.js'
 
@@ -180,9 +179,6 @@ const webhookCheck = (): Check => {
 // -------------------------------------------------------------------------------------
 // Both
 // -------------------------------------------------------------------------------------
-
-// Safe: the router knows no principals, and the handler reads none
-const guard = (auth: Authenticator<unknown>) => withAuth(auth) as unknown as RouterMiddleware
 
 const ask = (name: string, url: string, headers: Headers, more: Partial<Credential> = {}): Credential => ({
   name,

@@ -2,13 +2,13 @@
 import { hash } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import { crc32 } from 'node:zlib'
-import Router, { type RouterMiddleware } from '@koa/router'
-import { apiKeyHeader, withAuth } from '../../../dist/index.js'
+import type { RouterMiddleware } from '@koa/router'
+import { apiKeyHeader } from '../../../dist/index.js'
 import { apiKeys } from '../../../dist/keys.js'
 import { expectAlike } from './alike.js'
-import { accept, deny, giveUp, once } from './byHand.js'
+import { accept, deny, giveUp, guard, once, tooLate, within } from './byHand.js'
 import { withEngines, type Engine } from './engines.js'
-import { listenerOf } from './koaApps.js'
+import { operation } from './koaApps.js'
 import { besideByHand, type Pace, type Pair } from './paired.js'
 import type { Section } from './Section.js'
 import type { KoaStore } from './sessionApps.js'
@@ -43,17 +43,13 @@ const isKept = (u: unknown): u is Kept => {
 }
 
 const TIMEOUT = 2000
-const inTime = <A>(given: Promise<A>): Promise<A> =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('the store is silent')), TIMEOUT)
-    given.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
 
 /** The form and the checksum of the key, one look-up by its digest, and whether it is revoked or expired. */
 const byHand = (store: KoaStore): RequestListener => {
   const found = async (key: string | undefined) => {
     if (key === undefined || !/^acme_[0-9A-Za-z]{38}$/.test(key) || !hasChecksum(key)) return undefined
-    const kept = await inTime(store.get(hash('sha256', key)))
+    const kept = await within(store.get(hash('sha256', key)), TIMEOUT)
+    if (kept === tooLate) throw new Error('the store is silent')
     if (!isKept(kept) || kept.revokedAt !== undefined || (kept.expiresAt ?? Infinity) <= Date.now()) return undefined
     return { ...kept, scopes: Object.freeze(kept.scopes), createdAt: new Date(kept.createdAt) }
   }
@@ -67,7 +63,7 @@ const byHand = (store: KoaStore): RequestListener => {
     }
     return next()
   }
-  return listenerOf(new Router().get('/x', check, answer))
+  return operation(check, answer)
 }
 
 const DAY = 86_400_000
@@ -83,10 +79,8 @@ const contestOn = async ({ name, mine, hand }: Engine): Promise<Contest> => {
   const keys = apiKeys({ prefix: 'acme', store: mine, touch: false })
   const { key, id } = await keys.issue({ owner: 'anna' })
   await hand.set(hash('sha256', key), { id, owner: 'anna', name: '', scopes: [], createdAt: Date.now() }, DAY)
-  const guard = withAuth(apiKeyHeader({ paramName: 'X-API-Key', authenticate: keys.authenticate }))
-  // Safe: the router here knows no principals
-  const ours = listenerOf(new Router().get('/x', guard as unknown as RouterMiddleware, answer))
-  return { name, key, hand: byHand(hand), mine: ours }
+  const auth = apiKeyHeader({ paramName: 'X-API-Key', authenticate: keys.authenticate })
+  return { name, key, hand: byHand(hand), mine: operation(guard(auth), answer) }
 }
 
 // Throws where the two answer differently

@@ -10,12 +10,20 @@ import Koa, { type Context } from 'koa'
 import koaJwt from 'koa-jwt'
 import passport from 'koa-passport'
 import { Strategy } from 'passport-http-bearer'
-import { apiKeyHeader, constantTimeEqual, httpBearer, withAuth, type Authenticator } from '../../../dist/index.js'
-import { accept, deny, once, tokenOf } from './byHand.js'
-
-interface User {
-  readonly user: string
-}
+import { apiKeyHeader, httpBearer, withAuth, type Authenticator } from '../../../dist/index.js'
+import {
+  accept,
+  anna,
+  answer,
+  bearerPasses,
+  deny,
+  guard,
+  hook,
+  keyNames,
+  listPasses,
+  once,
+  type User,
+} from './byHand.js'
 
 /** The application of a router, as Node calls it. */
 export const listenerOf = (...routers: ReadonlyArray<Router>): RequestListener => {
@@ -25,13 +33,8 @@ export const listenerOf = (...routers: ReadonlyArray<Router>): RequestListener =
   return app.callback()
 }
 
-const anna: User = { user: 'anna' }
-const hook = (_request: unknown, secret: string) => constantTimeEqual(secret, 'supersecret') && anna
 const slowHook = (_request: unknown, secret: string) => Promise.resolve(hook(_request, secret))
 
-const answer: RouterMiddleware = (ctx) => {
-  ctx.body = Reflect.get(ctx.request, 'auth')
-}
 /** One operation of these functions at `/x`. */
 export const operation = (...functions: ReadonlyArray<RouterMiddleware>) =>
   listenerOf(new Router().get('/x', ...(functions as [RouterMiddleware])))
@@ -42,47 +45,6 @@ const handler =
     if (allowed instanceof Promise) return allowed.then((late) => late === true && answer(ctx, next))
     return allowed === true ? answer(ctx, next) : undefined
   }
-
-const realm = 'realm="api"'
-const invalid = `Bearer ${realm}, error="invalid_token"`
-
-const concluded = (ctx: Context, token: string | undefined, user: User | false): boolean => {
-  if (user === false) {
-    deny(ctx, token === undefined ? `Bearer ${realm}` : invalid, 'Authorization')
-    return false
-  }
-  accept(ctx, user, 'Authorization')
-  return true
-}
-
-const byHand = (ctx: Context) => {
-  const token = tokenOf(ctx)
-  return concluded(ctx, token, token !== undefined && hook(ctx.request, token))
-}
-/** Names of header keys, for lists of any length. */
-export const keyNames = (length: number): ReadonlyArray<string> => Array.from({ length }, (_, at) => `X-Key-${at + 1}`)
-
-const byHandKeys = (length: number) => {
-  const names = keyNames(length)
-  const fields = names.map((name) => name.toLowerCase())
-  const vary = names.join(', ')
-  return (ctx: Context) => {
-    for (const field of fields) {
-      const key = once(ctx, field)
-      const user = key !== undefined && key !== '' && hook(ctx.request, key)
-      if (user !== false) {
-        accept(ctx, user, vary)
-        return true
-      }
-    }
-    deny(
-      ctx,
-      names.map((name) => `ApiKey ${realm}, in="header", name="${name}"`),
-      vary,
-    )
-    return false
-  }
-}
 
 /** Written by a user of fp-ts who does not think about allocations. */
 const naive = (name: string): RTE.ReaderTaskEither<Context, string, User> =>
@@ -108,7 +70,7 @@ const naive = (name: string): RTE.ReaderTaskEither<Context, string, User> =>
   )
 const naively = (check: RTE.ReaderTaskEither<Context, string, User>, vary: string) => async (ctx: Context) => {
   const result = await check(ctx)()
-  if (E.isLeft(result)) deny(ctx, invalid, vary)
+  if (E.isLeft(result)) deny(ctx, 'Bearer realm="api", error="invalid_token"', vary)
   else accept(ctx, result.right, vary)
   return E.isRight(result)
 }
@@ -124,43 +86,37 @@ const secret = 'a signing secret of at least 32 characters'
 export const signedToken = jwt.sign({ sub: 'anna' }, secret)
 const verified = (_request: unknown, token: string) => jwt.verify(token, secret)
 
-const levelled = (depth: number) => {
-  const router = new Router()
-  router.get('/x', answer)
-  let outer = withAuth(bearer)(router)
-  for (let level = 1; level < depth; level++) outer = withAuth(bearer)(new Router().use(outer.routes()) as Router)
-  return listenerOf(outer as unknown as Router)
-}
-const nested = (depth: number) => {
-  let outer = new Router().get('/x', handler(byHand))
-  for (let level = 1; level < depth; level++) outer = new Router().use(outer.routes()) as Router
+const guarded = (router: Router): Router =>
+  // Safe: the handlers here read no principal of the context
+  withAuth(bearer)(router) as unknown as Router
+const bare = (router: Router): Router => router
+const levelsOf = (depth: number, inner: Router, at: (router: Router) => Router): RequestListener => {
+  let outer = at(inner)
+  for (let level = 1; level < depth; level++) outer = at(new Router().use(outer.routes()) as Router)
   return listenerOf(outer)
+}
+
+const answerOfState: RouterMiddleware = (ctx) => {
+  ctx.body = Reflect.get(ctx.state, 'user')
 }
 
 /** Made by name, so that a figure shows where it comes from. */
 export const koaApps = {
   bare: () => operation((ctx, next) => (Object.assign(ctx.request, { auth: anna }), answer(ctx, next))),
-  'by hand': () => operation(handler(byHand)),
-  'by hand, in middleware': () => operation((ctx, next) => (byHand(ctx) ? next() : undefined), answer),
-  ours: () => operation(withAuth(bearer) as unknown as RouterMiddleware, answer),
-  'ours, async': () =>
-    operation(withAuth(httpBearer({ authenticate: slowHook })) as unknown as RouterMiddleware, answer),
+  'by hand': () => operation(handler(bearerPasses)),
+  'by hand, in middleware': () => operation((ctx, next) => (bearerPasses(ctx) ? next() : undefined), answer),
+  ours: () => operation(guard(bearer), answer),
+  'ours, async': () => operation(guard(httpBearer({ authenticate: slowHook })), answer),
   naive: () => operation(handler(naively(naive('authorization'), 'Authorization'))),
-  passport: () =>
-    operation(passport.authenticate('bearer', { session: false }) as RouterMiddleware, (ctx) => {
-      ctx.body = Reflect.get(ctx.state, 'user')
-    }),
-  'koa-jwt': () =>
-    operation(koaJwt({ secret }) as unknown as RouterMiddleware, (ctx) => {
-      ctx.body = Reflect.get(ctx.state, 'user')
-    }),
-  'ours, JWT': () => operation(withAuth(httpBearer({ authenticate: verified })) as unknown as RouterMiddleware, answer),
+  passport: () => operation(passport.authenticate('bearer', { session: false }) as RouterMiddleware, answerOfState),
+  'koa-jwt': () => operation(koaJwt({ secret }) as unknown as RouterMiddleware, answerOfState),
+  'ours, JWT': () => operation(guard(httpBearer({ authenticate: verified })), answer),
 } satisfies Readonly<Record<string, () => RequestListener>>
 
 /** Lists of header keys; the last key passes. */
 export const koaLists = {
-  'by hand': (length: number) => operation(handler(byHandKeys(length))),
-  ours: (length: number) => operation(withAuth(keys(length)) as unknown as RouterMiddleware, answer),
+  'by hand': (length: number) => operation(handler(listPasses(length))),
+  ours: (length: number) => operation(guard(keys(length)), answer),
   naive: (length: number) => {
     const all = keyNames(length).map((name) => naive(name.toLowerCase()))
     return operation(
@@ -175,13 +131,16 @@ export const koaLists = {
 }
 
 /** The same check for nested routers, each with a guard. */
-export const koaLevels = { 'by hand': nested, ours: levelled }
+export const koaLevels = {
+  'by hand': (depth: number) => levelsOf(depth, new Router().get('/x', handler(bearerPasses)), bare),
+  ours: (depth: number) => levelsOf(depth, new Router().get('/x', answer), guarded),
+}
 
 /** An application with many routes; `/r<n>` is the last. */
 export const koaRoutes = {
   bare: (routes: number) => listenerOf(filled(new Router(), routes)),
-  'by hand': (routes: number) => listenerOf(filled(new Router(), routes, handler(byHand))),
-  ours: (routes: number) => listenerOf(filled(withAuth(bearer)(new Router()) as unknown as Router, routes)),
+  'by hand': (routes: number) => listenerOf(filled(new Router(), routes, handler(bearerPasses))),
+  ours: (routes: number) => listenerOf(filled(guarded(new Router()), routes)),
 }
 
 const filled = (router: Router, routes: number, last?: RouterMiddleware): Router => {
@@ -190,9 +149,5 @@ const filled = (router: Router, routes: number, last?: RouterMiddleware): Router
 }
 
 /** Many routes under levels, and the same without a guard. */
-export const registered = (routes: number, guarded: boolean, levels = 3): RequestListener => {
-  const at = (router: Router): Router => (guarded ? (withAuth(bearer)(router) as unknown as Router) : router)
-  let outer = at(filled(new Router(), routes))
-  for (let level = 1; level < levels; level++) outer = at(new Router().use(outer.routes()) as Router)
-  return listenerOf(outer)
-}
+export const registered = (routes: number, isGuarded: boolean, levels = 3): RequestListener =>
+  levelsOf(levels, filled(new Router(), routes), isGuarded ? guarded : bare)

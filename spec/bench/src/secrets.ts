@@ -2,9 +2,9 @@
 import type { RequestListener } from 'node:http'
 import type { RouterMiddleware } from '@koa/router'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { cached, httpBasicAuth, throttled, withAuth, type Authenticator } from '../../../dist/index.js'
+import { cached, httpBasicAuth, throttled, type Authenticator } from '../../../dist/index.js'
 import { hash, verify } from '../../../dist/passwords.js'
-import { guessKey, throttledBy } from './byHand.js'
+import { answer, guard, guessKey, throttledBy } from './byHand.js'
 import { operation } from './koaApps.js'
 import type { Section } from './Section.js'
 import { addedRatio, microseconds, race, ratio, type Pace } from './paired.js'
@@ -13,12 +13,8 @@ import { ask, headersOf } from './stub.js'
 const anna = { username: 'anna' }
 const credentials = headersOf({ Authorization: `Basic ${Buffer.from('anna:supersecret').toString('base64')}` })
 
-const answer: RouterMiddleware = (ctx) => {
-  ctx.body = Reflect.get(ctx.request, 'auth')
-}
 const bare: RouterMiddleware = (ctx, next) => (Object.assign(ctx.request, { auth: anna }), answer(ctx, next))
-const ours = (authenticator: Authenticator<unknown>) =>
-  operation(withAuth(authenticator) as unknown as RouterMiddleware, answer)
+const ours = (authenticator: Authenticator<unknown>) => operation(guard(authenticator), answer)
 
 const room = () => new RateLimiterMemory({ points: 1_000_000, duration: 3600 })
 

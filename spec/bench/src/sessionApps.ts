@@ -12,14 +12,14 @@ import express from 'express'
 import expressSession from 'express-session'
 import fastify, { type FastifyInstance } from 'fastify'
 import { H3, toNodeHandler, useSession, type H3Event } from 'h3'
-import Koa, { type Context, type Middleware, type Next } from 'koa'
+import Koa, { type Context, type Middleware } from 'koa'
 import passport from 'koa-passport'
 import session from 'koa-session'
 import type { Pool } from 'pg'
 import * as built from '../../../dist/index.js'
 import * as builtSessions from '../../../dist/sessions.js'
 import { memoryStore, type Store } from '../../../dist/stores.js'
-import { accept, deny } from './byHand.js'
+import { accept, answer, deny } from './byHand.js'
 import { answerOf, headersOf, type Headers } from './stub.js'
 
 const DAY = 86_400_000
@@ -40,9 +40,6 @@ export interface SessionLibrary {
 
 const here: SessionLibrary = { root: built, parts: builtSessions }
 
-const answer = (ctx: Context): void => {
-  ctx.body = Reflect.get(ctx.request, 'auth')
-}
 const open = (ctx: Context): void => {
   ctx.body = anna
 }
@@ -67,17 +64,11 @@ export const ours = (store?: Store, { root, parts }: SessionLibrary = here): Req
       ctx.status = 204
     }
   // Safe: null is what `withAuth` takes for anybody
-  router.get(
-    '/in',
-    guard(null as never),
-    changing((ctx) => logIn(ctx, anna)),
-  )
-  router.get(
-    '/out',
-    guard(null as never),
-    changing((ctx) => logOut(ctx)),
-  )
-  router.get('/me', guard(sessionAuth()), answer as RouterMiddleware)
+  const open = guard(null as never)
+  const logsIn = changing((ctx) => logIn(ctx, anna))
+  const logsOut = changing((ctx) => logOut(ctx))
+  router.get('/in', open, logsIn).get('/out', open, logsOut)
+  router.get('/me', guard(sessionAuth()), answer)
   return listenerOf(app, router)
 }
 
@@ -153,7 +144,7 @@ export const inPostgres = async (pool: Pool): Promise<KoaStore> => {
   }
 }
 
-const checkByHand = (ctx: Context, next: Next): unknown => {
+const checkByHand: RouterMiddleware = (ctx, next) => {
   const id: unknown = ctx['session']?.user
   const user = typeof id === 'string' ? users.get(id) : undefined
   if (user === undefined || !user.isActive) return deny(ctx, 'Session realm="api"', 'Cookie')
@@ -194,10 +185,10 @@ const withPassport = (): RequestListener => {
     await given(ctx).login(anna)
     ctx.status = 204
   })
-  router.get('/me', (ctx) => {
+  router.get('/me', (ctx, next) => {
     if (!given(ctx).isAuthenticated()) return deny(ctx, 'Session realm="api"', 'Cookie')
     accept(ctx, ctx.state['user'], 'Cookie')
-    return answer(ctx)
+    return answer(ctx, next)
   })
   return listenerOf(app, router)
 }

@@ -4,16 +4,28 @@
  */
 import type { RequestListener } from 'node:http'
 import Router, { type RouterMiddleware } from '@koa/router'
-import Koa, { type Context, type Middleware, type Next, type Request } from 'koa'
+import Koa, { type Middleware, type Request } from 'koa'
 import Keygrip from 'keygrip'
 import session from 'koa-session'
 import * as built from '../../../dist/index.js'
 import type { Authenticator, Guard } from '../../../dist/index.js'
-import { accept, basicOf, deny, giveUp, once, tokenOf } from './byHand.js'
-
-interface User {
-  readonly user: string
-}
+import {
+  accept,
+  anna,
+  answer,
+  basicOf,
+  bearerPasses,
+  deny,
+  denyBearer,
+  giveUp,
+  hook,
+  keyNames,
+  listPasses,
+  tokenOf,
+  tooLate,
+  within,
+  type User,
+} from './byHand.js'
 
 /** How the applications are set up; both take the same. */
 export interface Setting {
@@ -25,10 +37,10 @@ export interface Setting {
 
 /** Nested routers, each of which guards. */
 const LEVELS = 8
+/** Of the list. */
+const KEYS = 3
 
 const { constantTimeEqual } = built
-const anna: User = { user: 'anna' }
-const hook = (_request: Request, secret: string): User | false => constantTimeEqual(secret, 'supersecret') && anna
 const lateHook = async (request: Request, secret: string): Promise<User | false> =>
   secret === 'hangs' ? new Promise(() => {}) : hook(request, secret)
 const pairHook = (_request: Request, name: string, password: string): User | false =>
@@ -38,10 +50,6 @@ const sessionKeys = ['a signing key of at least 32 characters']
 /** The cookie of a signed-in user. */
 export const cookieOf = (id: string): string =>
   `koa.sess=${id}; koa.sess.sig=${new Keygrip(sessionKeys).sign(`koa.sess=${id}`)}`
-
-const answer = (ctx: Context): void => {
-  ctx.body = Reflect.get(ctx.request, 'auth')
-}
 
 interface Begun {
   readonly app: Koa
@@ -68,50 +76,20 @@ const begin = ({ before }: Setting): Begun => {
 // -------------------------------------------------------------------------------------
 
 const realm = 'realm="api"'
-const keyNames = ['X-Key-1', 'X-Key-2', 'X-Key-3']
-
-// RFC 6750 §3.1: no error code for a request without a token
-const deniedBearer = (ctx: Context, token: string | undefined): void => {
-  const isSent = token !== undefined || /^Bearer(?: |$)/i.test(ctx.req.headers.authorization ?? '')
-  deny(ctx, isSent ? `Bearer ${realm}, error="invalid_token"` : `Bearer ${realm}`, 'Authorization')
-}
-
-const bearerByHand = (ctx: Context, next: Next): unknown => {
-  const token = tokenOf(ctx)
-  const user = token !== undefined && hook(ctx.request, token)
-  if (user === false) return deniedBearer(ctx, token)
-  accept(ctx, user, 'Authorization')
-  return next()
-}
-
-const tooLate = Symbol('too late')
-const within = <A>(promise: Promise<A>, ms: number): Promise<A | typeof tooLate> =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms, tooLate)
-    promise.then(
-      (value) => {
-        clearTimeout(timer)
-        resolve(value)
-      },
-      (error: unknown) => {
-        clearTimeout(timer)
-        reject(error)
-      },
-    )
-  })
+const bearerByHand: RouterMiddleware = (ctx, next) => (bearerPasses(ctx) ? next() : undefined)
 
 const lateByHand =
-  (limit: number) =>
-  async (ctx: Context, next: Next): Promise<unknown> => {
+  (limit: number): RouterMiddleware =>
+  async (ctx, next) => {
     const token = tokenOf(ctx)
     const user = token !== undefined && (await within(lateHook(ctx.request, token), limit))
     if (user === tooLate) return giveUp(ctx, 'Authorization')
-    if (user === false) return deniedBearer(ctx, token)
+    if (user === false) return denyBearer(ctx, token)
     accept(ctx, user, 'Authorization')
     return next()
   }
 
-const basicByHand = (ctx: Context, next: Next): unknown => {
+const basicByHand: RouterMiddleware = (ctx, next) => {
   const sent = basicOf(ctx)
   const user = sent !== undefined && pairHook(ctx.request, sent[0], sent[1])
   if (user === false) return deny(ctx, `Basic ${realm}, charset="UTF-8"`, 'Authorization')
@@ -119,23 +97,12 @@ const basicByHand = (ctx: Context, next: Next): unknown => {
   return next()
 }
 
-const listByHand = (): ((ctx: Context, next: Next) => unknown) => {
-  const fields = keyNames.map((name) => name.toLowerCase())
-  const vary = keyNames.join(', ')
-  const challenges = keyNames.map((name) => `ApiKey ${realm}, in="header", name="${name}"`)
-  return (ctx, next) => {
-    for (const field of fields) {
-      const key = once(ctx, field)
-      const user = key !== undefined && key !== '' && hook(ctx.request, key)
-      if (user === false) continue
-      accept(ctx, user, vary)
-      return next()
-    }
-    return deny(ctx, challenges, vary)
-  }
+const listByHand = (): RouterMiddleware => {
+  const passes = listPasses(KEYS)
+  return (ctx, next) => (passes(ctx) ? next() : undefined)
 }
 
-const sessionByHand = (ctx: Context, next: Next): unknown => {
+const sessionByHand: RouterMiddleware = (ctx, next) => {
   const user: unknown = ctx['session']?.user
   if (typeof user !== 'object' || user === null || !('username' in user)) return deny(ctx, `Session ${realm}`, 'Cookie')
   accept(ctx, user, 'Cookie')
@@ -173,19 +140,18 @@ export const guardedBy = (library: Library, setting: Setting = {}): RequestListe
   const { app, router, sessions } = begin(setting)
   // Safe: the router below knows no principals, and the handler reads them as `unknown`
   const guard = (auth: Authenticator<unknown>) => withAuth(auth) as Guard<unknown> as unknown as RouterMiddleware
-  const handler: RouterMiddleware = answer
   const bearer = httpBearer({ authenticate: hook })
-  const keys = keyNames.map((paramName) => apiKeyHeader({ paramName, authenticate: hook }))
-  let levels: Router = new Router().get('/levels', handler)
+  const keys = keyNames(KEYS).map((paramName) => apiKeyHeader({ paramName, authenticate: hook }))
+  let levels: Router = new Router().get('/levels', answer)
   // Safe: as above
   for (let level = 1; level < LEVELS; level++) levels = nested(withAuth(bearer)(levels) as unknown as Router)
-  router.get('/bearer', guard(bearer), handler)
-  router.get('/late', guard(httpBearer({ authenticate: lateHook })), handler)
-  router.get('/basic', guard(httpBasicAuth({ authenticate: pairHook })), handler)
+  router.get('/bearer', guard(bearer), answer)
+  router.get('/late', guard(httpBearer({ authenticate: lateHook })), answer)
+  router.get('/basic', guard(httpBasicAuth({ authenticate: pairHook })), answer)
   // Safe: there are three
-  router.get('/list', withAuth(keys as [Authenticator<User>]) as unknown as RouterMiddleware, handler)
+  router.get('/list', withAuth(keys as [Authenticator<User>]) as unknown as RouterMiddleware, answer)
   // Safe: it reads the context of Koa alone
-  router.get('/session', sessions as RouterMiddleware, guard(sessionAuth()), handler)
+  router.get('/session', sessions as RouterMiddleware, guard(sessionAuth()), answer)
   router.use((withAuth(bearer)(levels) as unknown as Router).routes())
   if (setting.limit !== undefined) app.use(authSettings({ timeout: setting.limit }))
   return app.use(router.routes()).callback()
