@@ -3,13 +3,12 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { libraries } from './features.mjs'
-import { here, line, runOn, versionsOf, writeTable } from './guide.mjs'
+import { here, runOn, silence, tableOf, versionsOf, writeTable } from './guide.mjs'
 import { typeOf } from './types.mjs'
 
 const modules = here('../node_modules')
 
-// What libraries report about the outages that the rows make
-for (const name of ['error', 'warn', 'info', 'debug']) console[name] = () => {}
+silence()
 
 // -------------------------------------------------------------------------------------
 // weight
@@ -126,9 +125,10 @@ for (const library of libraries) {
 const text = [
   `${runOn()}:`,
   '',
-  line(['', ...columns.map(({ name }) => name)]),
-  line(['--', ...columns.map(() => '--')]),
-  ...rows.map(([name], at) => line([name, ...columns.map(({ cells }) => cells[at].replaceAll('|', '\\|'))])),
+  ...tableOf(
+    ['', ...columns.map(({ name }) => name)],
+    rows.map(([name], at) => [name, ...columns.map(({ cells }) => cells[at].replaceAll('|', '\\|'))]),
+  ),
   '',
   ...columns.map(({ name, packages }) => `- ${name}: ${versionsOf(packages)}`),
 ].join('\n')

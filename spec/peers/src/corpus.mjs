@@ -6,7 +6,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { corpus, runContract } from '../../data/runner.mjs'
 import { guards } from './guards.mjs'
-import { here, line, runOn, versionsOf, writeTable } from './guide.mjs'
+import { here, runOn, tableOf, versionsOf, writeTable } from './guide.mjs'
 
 const seen = []
 for (const { name, on, packages } of guards) {
@@ -29,18 +29,18 @@ const share = (results, route) => {
   return its.length === 0 ? '' : `${its.filter(isDecided).length} of ${its.length}`
 }
 
-const first = [
-  line(['', ...routes.map((route) => `\`${route}\``)]),
-  line(['--', ...routes.map(() => '--')]),
-  ...seen.map(({ name, on, results }) => line([`${name}, ${on}`, ...routes.map((route) => share(results, route))])),
-]
-const second = [
-  line(['', 'cases', ...faults]),
-  line(['--', '--', ...faults.map(() => '--')]),
-  ...seen.map(({ name, results }) =>
-    line([name, results.length, ...faults.map((fault) => results.filter(isFault(fault)).length)]),
-  ),
-]
+const first = tableOf(
+  ['', ...routes.map((route) => `\`${route}\``)],
+  seen.map(({ name, on, results }) => [`${name}, ${on}`, ...routes.map((route) => share(results, route))]),
+)
+const second = tableOf(
+  ['', 'cases', ...faults],
+  seen.map(({ name, results }) => [
+    name,
+    results.length,
+    ...faults.map((fault) => results.filter(isFault(fault)).length),
+  ]),
+)
 
 /** The ids of a fault, of which many that are alike are counted. */
 const listed = (results, fault) => {
@@ -55,18 +55,17 @@ const ids = seen
 const differing = corpus.cases.filter(({ id }) =>
   seen.some(({ results }) => results.some((one) => one.id === id && !isDecided(one))),
 )
-const why = [
-  line(['Case', 'What it is', 'Where', 'must', 'Otherwise at']),
-  line(['--', '--', '--', '--', '--']),
-  ...differing.map(({ id, why: text, rule, must }) => {
+const why = tableOf(
+  ['Case', 'What it is', 'Where', 'must', 'Otherwise at'],
+  differing.map(({ id, why: text, rule, must }) => {
     const at = seen.flatMap(({ name, results }) => {
       const one = results.find((given) => given.id === id)
       const found = one?.faults.find((fault) => !/^(?:401|repeats)/.test(fault))
       return found === undefined ? [] : `${name}: ${one.status}`
     })
-    return line([`\`${id}\``, text.replaceAll('|', '\\|'), rule, must, at.join(', ')])
+    return [`\`${id}\``, text.replaceAll('|', '\\|'), rule, must, at.join(', ')]
   }),
-]
+)
 
 const counted = corpus.cases.filter(({ route }) => route !== undefined).length
 const text = [

@@ -4,9 +4,8 @@
  * user up in a database that is down, and `POST /write` takes what a browser sends by itself. `right` is a right credential
  * for each. A route that the library has no function for is left out.
  */
-import { createServer } from 'node:http'
 import { corpus } from '../../data/runner.mjs'
-import { fastifyGuards } from './fastifyGuards.mjs'
+import { expressApp, fastifyGuards, koaApp, listen } from './frameworks.mjs'
 
 const SECRET = 'supersecret'
 const anna = { name: 'anna', role: 'reader' }
@@ -19,11 +18,8 @@ const down = () => {
   throw new Error('the database is down')
 }
 const right = { me: bearer, either: basic, admin: bearer, down: bearer, write: basic }
-const listen = (listener) => createServer(listener).listen(0, '127.0.0.1')
 
 const ours = async () => {
-  const { default: Koa } = await import('koa')
-  const { default: Router } = await import('@koa/router')
   const { authorize, constantTimeEqual, httpBasicAuth, httpBearer, UnavailableError, withAuth } =
     await import('../../../dist/index.js')
   const user = httpBearer({ authenticate: (_request, given) => constantTimeEqual(given, SECRET) && anna })
@@ -36,7 +32,8 @@ const ours = async () => {
     },
   })
   const handler = (ctx) => void (ctx.body = ctx.request.auth.name)
-  const router = withAuth(user)(new Router())
+  const { app, router: bare } = await koaApp()
+  const router = withAuth(user)(bare)
   router.get('/me', handler).get('/either', withAuth([user, named]), handler)
   router.get(
     '/admin',
@@ -47,7 +44,7 @@ const ours = async () => {
     handler,
   )
   router.get('/down', withAuth(lost), handler).post('/write', withAuth(named), handler)
-  const app = new Koa().use(router.routes())
+  app.use(router.routes())
   const { audit } = await import('../../../dist/audit.js')
   const { openApi } = await import('../../../dist/openapi.js')
   const document = openApi(router, { title: 'Site', version: '1.0.0' })
@@ -70,37 +67,28 @@ const strategies = async () => {
 }
 
 const koaPassport = async () => {
-  const { default: Koa } = await import('koa')
-  const { default: Router } = await import('@koa/router')
+  const { app, router } = await koaApp()
   const { KoaPassport } = await import('koa-passport')
   const passport = new KoaPassport()
   for (const [name, strategy] of Object.entries(await strategies())) passport.use(name, strategy)
-  const app = new Koa()
-  app.silent = true
   const guard = (name) => passport.authenticate(name, { session: false })
   const handler = (ctx) => void (ctx.body = ctx.state.user.name)
-  const router = new Router()
   router.get('/me', guard('bearer'), handler).get('/either', guard(['bearer', 'basic']), handler)
   router.get('/down', guard('lost'), handler).post('/write', guard('basic'), handler)
   return { server: listen(app.use(passport.initialize()).use(router.routes()).callback()), right }
 }
 
 const koaJwt = async () => {
-  const { default: Koa } = await import('koa')
-  const { default: Router } = await import('@koa/router')
+  const { app, router } = await koaApp()
   const { default: jwt } = await import('koa-jwt')
-  const app = new Koa()
-  app.silent = true
   const given = { algorithms: ['RS256'], issuer, audience }
   const handler = (ctx) => void (ctx.body = ctx.state.user.sub)
-  const router = new Router()
   router.get('/me', jwt({ secret: publicKey, ...given }), handler)
   router.get('/down', jwt({ secret: async () => down(), ...given }), handler)
   return { server: listen(app.use(router.routes()).callback()), right: { me: byToken, down: byToken } }
 }
 
 const betterAuth = async () => {
-  const { default: express } = await import('express')
   const { betterAuth: make } = await import('better-auth')
   const { memoryAdapter } = await import('better-auth/adapters/memory')
   const { fromNodeHeaders, toNodeHandler } = await import('better-auth/node')
@@ -121,8 +109,7 @@ const betterAuth = async () => {
       return { ...adapter, findOne: (query) => (isDown ? down() : adapter.findOne(query)) }
     },
   })
-  const app = express()
-  app.set('env', 'production')
+  const app = await expressApp()
   app.all('/api/auth/*splat', toNodeHandler(auth))
   const show = async (req, res) => {
     const session = await auth.api.getSession({ headers: fromNodeHeaders(req.headers) })
@@ -148,12 +135,10 @@ const betterAuth = async () => {
 }
 
 const passport = async () => {
-  const { default: express } = await import('express')
   const { Passport } = (await import('passport')).default
   const own = new Passport()
   for (const [name, strategy] of Object.entries(await strategies())) own.use(name, strategy)
-  const app = express()
-  app.set('env', 'production')
+  const app = await expressApp()
   const guard = (name) => own.authenticate(name, { session: false })
   const handler = (req, res) => res.send(req.user.name)
   app.get('/me', guard('bearer'), handler).get('/either', guard(['bearer', 'basic']), handler)

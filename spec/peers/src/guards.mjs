@@ -6,10 +6,9 @@
  * options are those that a README asks for: algorithms, issuer and audience of a JWT.
  */
 import { timingSafeEqual } from 'node:crypto'
-import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { corpus } from '../../data/runner.mjs'
-import { fastifyGuards } from './fastifyGuards.mjs'
+import { expressApp, fastifyGuards, koaApp, listen } from './frameworks.mjs'
 
 const { basicUsers, jwt } = corpus.app
 const SECRET = 'supersecret'
@@ -29,15 +28,14 @@ const isKnown = (name, password) => {
 
 let runs = 0
 const ran = () => String(++runs)
-const served = (listener) => createServer(listener).listen(0, '127.0.0.1')
+const prefix = '/api'
 
 // -------------------------------------------------------------------------------------
 // Koa
 // -------------------------------------------------------------------------------------
 
 const ours = async () => {
-  const { default: Koa } = await import('koa')
-  const { default: Router } = await import('@koa/router')
+  const { app, router } = await koaApp({ prefix })
   const { apiKeyHeader, constantTimeEqual, httpBasicAuth, httpBearer, withAuth } =
     await import('../../../dist/index.js')
   const { httpJwt } = await import('../../../dist/jwt.js')
@@ -50,40 +48,31 @@ const ours = async () => {
   const { issuer, audience, publicKey } = jwt
   const token = httpJwt({ issuer: { issuer, publicKey, algorithms: ['RS256'] }, audience })
   const handler = (ctx) => void (ctx.body = ran())
-  const router = new Router({ prefix: '/api' })
   router.get('/basic', withAuth(basic), handler).get('/bearer', withAuth(bearer), handler)
   router.get('/headerkey', withAuth(key), handler).get('/jwt', withAuth(token), handler)
   router.get('/protected', withAuth(bearer), handler)
-  return served(new Koa().use(router.routes()).use(router.allowedMethods()).callback())
+  return listen(app.use(router.routes()).use(router.allowedMethods()).callback())
 }
 
 // https://github.com/koajs/basic-auth: koa-mount for a part of the application
 const koaBasicAuth = async () => {
-  const { default: Koa } = await import('koa')
+  const { app, router } = await koaApp({ prefix })
   const { default: mount } = await import('koa-mount')
-  const { default: Router } = await import('@koa/router')
   const { default: auth } = await import('koa-basic-auth')
-  const app = new Koa()
-  app.silent = true
   // one account, as its README has it: the others of the corpus are wrong ones, and only refused requests have them
-  app.use(mount('/api', auth({ name: 'admin', pass: 'secret' })))
-  const router = new Router({ prefix: '/api' })
+  app.use(mount(prefix, auth({ name: 'admin', pass: 'secret' })))
   for (const path of ['/basic', '/protected']) router.get(path, (ctx) => void (ctx.body = ran()))
-  return served(app.use(router.routes()).callback())
+  return listen(app.use(router.routes()).callback())
 }
 
 // https://github.com/koajs/jwt
 const koaJwt = async () => {
-  const { default: Koa } = await import('koa')
-  const { default: Router } = await import('@koa/router')
+  const { app, router } = await koaApp({ prefix })
   const { default: guard } = await import('koa-jwt')
   const { issuer, audience, publicKey } = jwt
-  const app = new Koa()
-  app.silent = true
   app.use(guard({ secret: publicKey, algorithms: ['RS256'], issuer, audience }))
-  const router = new Router({ prefix: '/api' })
   for (const path of ['/jwt', '/protected']) router.get(path, (ctx) => void (ctx.body = ran()))
-  return served(app.use(router.routes()).callback())
+  return listen(app.use(router.routes()).callback())
 }
 
 const strategies = async () => {
@@ -113,34 +102,22 @@ const strategies = async () => {
 
 // https://github.com/rkusa/koa-passport
 const koaPassport = async () => {
-  const { default: Koa } = await import('koa')
-  const { default: Router } = await import('@koa/router')
+  const { app, router } = await koaApp({ prefix })
   const { KoaPassport } = await import('koa-passport')
   const passport = new KoaPassport()
-  const app = new Koa()
-  app.silent = true
   app.use(passport.initialize())
-  const router = new Router({ prefix: '/api' })
   const handler = (ctx) => void (ctx.body = ran())
   for (const [name, strategy] of Object.entries(await strategies())) {
     passport.use(name, strategy)
     router.get(`/${name}`, passport.authenticate(name, { session: false }), handler)
   }
   router.get('/protected', passport.authenticate('bearer', { session: false }), handler)
-  return served(app.use(router.routes()).callback())
+  return listen(app.use(router.routes()).callback())
 }
 
 // -------------------------------------------------------------------------------------
 // Express
 // -------------------------------------------------------------------------------------
-
-const expressApp = async () => {
-  const { default: express } = await import('express')
-  const app = express()
-  // the page of an error, without its stack: what a production service answers
-  app.set('env', 'production')
-  return app
-}
 
 // https://github.com/LionC/express-basic-auth
 const expressBasicAuth = async () => {
@@ -148,7 +125,7 @@ const expressBasicAuth = async () => {
   const { default: basicAuth } = await import('express-basic-auth')
   app.use(basicAuth({ users: Object.fromEntries(people), challenge: true }))
   for (const path of ['/api/basic', '/api/protected']) app.get(path, (_req, res) => res.send(ran()))
-  return served(app)
+  return listen(app)
 }
 
 // https://github.com/auth0/express-jwt
@@ -162,7 +139,7 @@ const expressJwt = async () => {
     if (error.name === 'UnauthorizedError') res.status(401).send('invalid token...')
     else next(error)
   })
-  return served(app)
+  return listen(app)
 }
 
 // https://www.passportjs.org/packages/passport-http
@@ -175,7 +152,7 @@ const passport = async () => {
     app.get(`/api/${name}`, own.authenticate(name, { session: false }), (_req, res) => res.send(ran()))
   }
   app.get('/api/protected', own.authenticate('bearer', { session: false }), (_req, res) => res.send(ran()))
-  return served(app)
+  return listen(app)
 }
 
 // -------------------------------------------------------------------------------------

@@ -13,7 +13,15 @@ export const versionsOf = (packages) =>
     ? versionIn('../../../package.json')
     : packages.map((one) => `${one} ${versionOf(one)}`).join(', ')
 
-export const line = (cells) => `| ${cells.join(' | ')} |`
+const line = (cells) => `| ${cells.join(' | ')} |`
+
+/** The lines of a table. */
+export const tableOf = (head, rows) => [head, head.map(() => '--'), ...rows].map(line)
+
+/** Libraries report the mistakes that a program makes, which belong into no output. */
+export const silence = () => {
+  for (const name of ['error', 'warn', 'info', 'debug']) console[name] = () => {}
+}
 
 /** What a table says about when it was made. */
 export const runOn = () => `Run on ${new Date().toISOString().slice(0, 10)} with Node.js ${process.versions.node}`

@@ -1,10 +1,9 @@
 /** `npm run mcp` without an address: asks each of the servers, and writes the table into the guide. */
 import { rules, runMcpRules, startIssuer } from '../../data/mcp.mjs'
-import { line, runOn, versionsOf, writeTable } from './guide.mjs'
+import { runOn, silence, tableOf, versionsOf, writeTable } from './guide.mjs'
 import { READ, served, servers, WRITE } from './mcpServers.mjs'
 
-// What libraries report about the requests
-for (const name of ['error', 'warn', 'info', 'debug']) console[name] = () => {}
+silence()
 
 const seen = []
 for (const server of servers) {
@@ -23,11 +22,10 @@ for (const server of servers) {
 
 const cell = ({ ok, what }) =>
   ok === true ? 'yes' : ok === undefined ? '' : `no: ${/^\d{3}/.exec(what)?.[0] ?? what.slice(0, 40)}`
-const table = [
-  line(['Rule', 'Where', ...seen.map(({ name }) => name)]),
-  line(['--', '--', ...seen.map(() => '--')]),
-  ...rules.map(({ rule, source }, at) => line([rule, source, ...seen.map(({ results }) => cell(results[at]))])),
-]
+const table = tableOf(
+  ['Rule', 'Where', ...seen.map(({ name }) => name)],
+  rules.map(({ rule, source }, at) => [rule, source, ...seen.map(({ results }) => cell(results[at]))]),
+)
 const text = [`${runOn()}:`, '', ...seen.map(({ name, versions }) => `- ${name}: ${versions}`), '', ...table].join('\n')
 
 writeTable('mcp-servers.md', text)

@@ -115,5 +115,13 @@ export const startProvider = async (redirectUris) => {
   })
   for (const event of ['grant.revoked', 'server_error']) provider.on(event, () => reported.push(event))
   handle = provider.callback()
-  return { issuer, asked, reported, state, start, stop }
+  /** What happens from now on. */
+  const since = () => {
+    const [first, from] = [asked.length, reported.length]
+    return {
+      tokens: () => asked.slice(first).filter((one) => one === 'POST /token').length,
+      isRevoked: () => reported.slice(from).includes('grant.revoked'),
+    }
+  }
+  return { issuer, since, state, start, stop }
 }

@@ -1,13 +1,12 @@
 /** Runs every row against every site, and writes the table into the guide. */
-import { line, runOn, versionOf, versionsOf, writeTable } from './guide.mjs'
+import { runOn, silence, tableOf, versionOf, versionsOf, writeTable } from './guide.mjs'
 import { startProvider } from './provider.mjs'
 import { actionsOf, rows } from './rows.mjs'
 import { reserve, sites } from './sites.mjs'
 
 const TIME_LIMIT = 20_000
 
-// What libraries report about the mistakes that the rows make
-for (const name of ['error', 'warn', 'info', 'debug']) console[name] = () => {}
+silence()
 process.on('unhandledRejection', () => {})
 
 const places = await Promise.all(sites.map(async (site) => ({ ...site, place: await reserve() })))
@@ -31,17 +30,22 @@ for (const { name, packages, make, place } of places) {
   }
   let site = await restarted()
   const cells = []
-  for (const { name: row, run, restarts = false } of rows) {
+  for (const { name: row, run } of rows) {
     let cell
+    let isOther = false
+    const another = () => {
+      isOther = true
+      return restarted()
+    }
     try {
       const actions = actionsOf({ origin, site, provider })
-      cell = await Promise.race([run({ ...actions, restarted }), late()])
+      cell = await Promise.race([run({ ...actions, restarted: another }), late()])
     } catch (error) {
       cell = { ok: false, what: error.message }
     }
     provider.state.wrong = undefined
     // it leaves another application, or none
-    if (restarts) site = await restarted()
+    if (isOther) site = await restarted()
     cells.push(cell)
     process.stdout.write(`${name}: ${row}: ${cell.ok === false ? 'NO ' : ''}${cell.what}\n`)
   }
@@ -55,12 +59,13 @@ const good = columns.map(({ cells }) => {
   const tried = cells.filter(({ ok }) => ok !== undefined)
   return `${tried.filter(({ ok }) => ok).length} of ${tried.length}`
 })
-const table = [
-  line(['', ...columns.map(({ name }) => name)]),
-  line(['--', ...columns.map(() => '--')]),
-  ...rows.map(({ name }, at) => line([name, ...columns.map(({ cells }) => cellOf(cells[at]))])),
-  line(['rows that hold', ...good]),
-]
+const table = tableOf(
+  ['', ...columns.map(({ name }) => name)],
+  [
+    ...rows.map(({ name }, at) => [name, ...columns.map(({ cells }) => cellOf(cells[at]))]),
+    ['rows that hold', ...good],
+  ],
+)
 const versions = columns.map(({ name, versions: given }) => `- ${name}: ${given}`)
 const text = [`${runOn()} and oidc-provider ${versionOf('oidc-provider')}:`, '', ...versions, '', ...table].join('\n')
 

@@ -7,6 +7,7 @@
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import { koaApp } from './frameworks.mjs'
 import { CLIENT } from './provider.mjs'
 
 const SECRET = 'a signing key of the application that is long enough'
@@ -56,20 +57,16 @@ const reserve = async () => {
 }
 
 const ours = async ({ origin, issuer }) => {
-  const { default: Koa } = await import('koa')
-  const { default: Router } = await import('@koa/router')
+  const { app, router } = await koaApp({ keys: [SECRET] })
   const { optional, sessionAuth, withAuth } = await import('../../../dist/index.js')
   const { sessions } = await import('../../../dist/sessions.js')
   const { memoryStore } = await import('../../../dist/stores.js')
   const { begin, finish } = await import('../../../dist/sign-in.js')
   const { oidc } = await import('../../../dist/sign-in/oidc.js')
-  const app = new Koa({ keys: [SECRET] })
-  app.silent = true
   sessions(app, { loadUser: (username) => ({ username, isActive: true }), store: memoryStore(), origin, name: 'peers' })
   // an outage is tried again after a millisecond, so that the next row is not one
   const given = { issuer, client: CLIENT, callback: '/callback', scope: ['openid', 'email'] }
   const provider = oidc({ ...given, keys: { retry: 1 } })
-  const router = new Router()
   router.get('/sign-in', withAuth(null), begin(provider))
   router.get(
     '/callback',
@@ -84,11 +81,9 @@ const ours = async ({ origin, issuer }) => {
 }
 
 const openidClient = async ({ origin, issuer }) => {
-  const { default: Koa } = await import('koa')
+  const { app } = await koaApp({ keys: [SECRET] })
   const { default: session } = await import('koa-session')
   const client = await import('openid-client')
-  const app = new Koa({ keys: [SECRET] })
-  app.silent = true
   app.use(session({ sameSite: 'lax' }, app))
   const config = await client.discovery(new URL(issuer), CLIENT.id, CLIENT.secret, undefined, {
     execute: [client.allowInsecureRequests],
@@ -144,12 +139,10 @@ const expressOpenidConnect = async ({ origin, issuer }) => {
 }
 
 const koaPassport = async ({ origin, issuer }) => {
-  const { default: Koa } = await import('koa')
+  const { app } = await koaApp({ keys: [SECRET] })
   const { default: session } = await import('koa-session')
   const { KoaPassport } = await import('koa-passport')
   const { default: OpenIDConnectStrategy } = await import('passport-openidconnect')
-  const app = new Koa({ keys: [SECRET] })
-  app.silent = true
   app.use(session({ sameSite: 'lax' }, app))
   const passport = new KoaPassport()
   passport.serializeUser((user, done) => done(null, user))
