@@ -11,7 +11,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expectAlike } from './alike.js'
-import { inProcess } from './inProcess.js'
+import { inProcess, oneByOne, printed } from './inProcess.js'
 import { race, type Contestant, type Pace } from './paired.js'
 import { timed } from './questions.js'
 import type { Row, Section } from './Section.js'
@@ -101,13 +101,10 @@ export const against = async (ref: string, processes: number, pace: Pace): Promi
 }
 
 const together = async (ref: string, folder: string, processes: number, pace: Pace): Promise<Section> => {
-  const runs: Readonly<Record<string, Turns>>[] = []
-  for (let at = 0; at < processes; at++) {
+  const runs = await oneByOne(processes, async (at) => {
     // Safe: it is printed below
-    runs.push(
-      (await inProcess(self, [folder, String(at % 2), JSON.stringify(pace)])) as Readonly<Record<string, Turns>>,
-    )
-  }
+    return (await inProcess(self, [folder, String(at % 2), JSON.stringify(pace)])) as Readonly<Record<string, Turns>>
+  })
   const rows = timed.map(({ name }): Row => {
     const turns = runs.flatMap((run) => run[name] ?? [])
     return {
@@ -123,15 +120,14 @@ const together = async (ref: string, folder: string, processes: number, pace: Pa
 }
 
 const alone = async (ref: string, folder: string, processes: number, pace: Pace): Promise<Section> => {
-  const runs: { then: Readonly<Record<string, number>>; now: Readonly<Record<string, number>> }[] = []
   // Safe: it is printed below
   const run = async (build: string) =>
     (await inProcess(self, [build, ALONE, JSON.stringify(pace)])) as Readonly<Record<string, number>>
-  for (let at = 0; at < processes; at++) {
+  const runs = await oneByOne(processes, async (at) => {
     const first = await run(at % 2 === 0 ? folder : repository)
     const second = await run(at % 2 === 0 ? repository : folder)
-    runs.push(at % 2 === 0 ? { then: first, now: second } : { then: second, now: first })
-  }
+    return at % 2 === 0 ? { then: first, now: second } : { then: second, now: first }
+  })
   const rows = timed.map(({ name }): Row => {
     const of = (times: Readonly<Record<string, number>>): number => times[name] ?? Number.NaN
     return {
@@ -151,6 +147,5 @@ if (process.argv[1] === self) {
   const [, , folder = '', how, given = '{}'] = process.argv
   // Safe: `against` above wrote it
   const pace = JSON.parse(given) as Pace
-  console.log(JSON.stringify(await (how === ALONE ? measuredAlone(folder, pace) : measured(folder, how === '1', pace))))
-  process.exit(0)
+  await printed(() => (how === ALONE ? measuredAlone(folder, pace) : measured(folder, how === '1', pace)))
 }

@@ -1,17 +1,17 @@
 /** Measures what a request allocates. */
+import { bearer } from './contestants.js'
 import { apart, oneByOne } from './inProcess.js'
 import { koaApps } from './koaApps.js'
 import { allocatedBy, sampling } from './memory.js'
 import type { Row, Section } from './Section.js'
 import { medianOf } from './statistics.js'
-import { headersOf } from './stub.js'
 
 // The check by hand is middleware, as a guard is: each function of an operation costs a promise and a closure of koa-compose
 const middleware = 'by hand, in middleware'
 const names = ['bare', 'by hand', middleware, 'ours'] as const
 type Name = (typeof names)[number]
 
-const headers = headersOf({ Authorization: 'Bearer supersecret' })
+const headers = bearer('supersecret')
 const bytesOf = apart(
   import.meta.url,
   (name: Name, samples: number) => allocatedBy(koaApps[name](), '/x', headers, { samples, requests: 500 }),

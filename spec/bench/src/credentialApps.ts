@@ -78,48 +78,44 @@ interface KeptKey {
   readonly expiresAt?: number
 }
 
-const keyCheck = (records: ReadonlyMap<string, KeptKey>): Check => {
-  const challenge = 'ApiKey realm="api", in="header", name="X-API-Key"'
-  return (ctx, next) => {
+/** A check that finds a principal, or none. */
+const checked =
+  (challenge: string, vary: string, find: (ctx: Context) => unknown): Check =>
+  (ctx, next) => {
+    const principal = find(ctx)
+    if (principal === undefined) return deny(ctx, challenge, vary)
+    accept(ctx, principal, vary)
+    return next()
+  }
+
+const keyCheck = (records: ReadonlyMap<string, KeptKey>): Check =>
+  checked('ApiKey realm="api", in="header", name="X-API-Key"', 'X-API-Key', (ctx) => {
     const key = once(ctx, 'x-api-key')
     const found = key === undefined ? undefined : records.get(hash('sha256', key))
-    if (found === undefined || found.revokedAt !== undefined || (found.expiresAt ?? Infinity) <= Date.now()) {
-      return deny(ctx, challenge, 'X-API-Key')
-    }
-    accept(ctx, found, 'X-API-Key')
-    return next()
-  }
-}
+    const isOver = found?.revokedAt !== undefined || (found?.expiresAt ?? Infinity) <= Date.now()
+    return isOver ? undefined : found
+  })
 
-const keptTokenCheck = (known: ReadonlyMap<string, { readonly exp: number }>): Check => {
-  return (ctx, next) => {
+const keptTokenCheck = (known: ReadonlyMap<string, { readonly exp: number }>): Check =>
+  checked('Bearer realm="api", error="invalid_token"', 'Authorization', (ctx) => {
     const token = tokenOf(ctx)
     const claims = token === undefined ? undefined : known.get(token)
-    if (claims === undefined || claims.exp <= Date.now() / 1000) {
-      return deny(ctx, 'Bearer realm="api", error="invalid_token"', 'Authorization')
-    }
-    accept(ctx, claims, 'Authorization')
-    return next()
-  }
-}
+    return claims === undefined || claims.exp <= Date.now() / 1000 ? undefined : claims
+  })
 
 const cachedCheck = (): Check => {
   const kept = new Map<string, { readonly user: object; readonly until: number }>()
-  return (ctx, next) => {
+  return checked(basicChallenge, 'Authorization', (ctx) => {
     const sent = basicOf(ctx)
-    if (sent === undefined) return deny(ctx, basicChallenge, 'Authorization')
+    if (sent === undefined) return undefined
     const digest = hash('sha256', `${sent[0]}:${sent[1]}`)
     const before = kept.get(digest)
-    if (before !== undefined && Date.now() < before.until) {
-      accept(ctx, before.user, 'Authorization')
-      return next()
-    }
+    if (before !== undefined && Date.now() < before.until) return before.user
     const user = pairHook(...sent)
-    if (user === false) return deny(ctx, basicChallenge, 'Authorization')
+    if (user === false) return undefined
     kept.set(digest, { user, until: Date.now() + HOUR })
-    accept(ctx, user, 'Authorization')
-    return next()
-  }
+    return user
+  })
 }
 
 const inputForm = /^sig=(\("@method" "@target-uri"\);created=(\d+);keyid="k1")$/
@@ -137,11 +133,7 @@ const signatureCheck = (pem: string): Check => {
     const base = `"@method": ${ctx.method}\n"@target-uri": ${origin}${ctx.url}\n"@signature-params": ${input}`
     return verify(null, Buffer.from(base), key, Buffer.from(encoded, 'base64'))
   }
-  return (ctx, next) => {
-    if (!isSigned(ctx)) return deny(ctx, 'Signature realm="api"', vary)
-    accept(ctx, { owner: 'anna' }, vary)
-    return next()
-  }
+  return checked('Signature realm="api"', vary, (ctx) => (isSigned(ctx) ? { owner: 'anna' } : undefined))
 }
 
 const MAX_BODY = 1_048_576

@@ -1,6 +1,7 @@
 /** The cost of a listener of decisions, compared with the same application without one. */
 import type { RequestListener } from 'node:http'
 import { on } from '../../../dist/events.js'
+import { bearer } from './contestants.js'
 import { koaApps, koaLists } from './koaApps.js'
 import type { Row, Section } from './Section.js'
 import { added, race, ratio, type Contestant, type Pace } from './paired.js'
@@ -16,7 +17,7 @@ const listening = (wanted: boolean): void => {
   else end = void end()
 }
 
-const asking = (name: string, wanted: boolean, listener: RequestListener, headers: Headers): Contestant => ({
+const hearing = (name: string, wanted: boolean, listener: RequestListener, headers: Headers): Contestant => ({
   name,
   run: async () => {
     listening(wanted)
@@ -27,7 +28,6 @@ const asking = (name: string, wanted: boolean, listener: RequestListener, header
   },
 })
 
-const bearer = (token: string) => headersOf({ Authorization: `Bearer ${token}` })
 const cases: ReadonlyArray<readonly [string, RequestListener, Headers]> = [
   ['accepted', koaApps.ours(), bearer('supersecret')],
   ['accepted, asynchronous hook', koaApps['ours, async'](), bearer('supersecret')],
@@ -39,9 +39,9 @@ const cases: ReadonlyArray<readonly [string, RequestListener, Headers]> = [
 export const events = async (pace: Pace): Promise<Section> => {
   const times = await race(
     cases.flatMap(([name, listener, headers]) => [
-      asking(name, false, listener, headers),
-      asking(`${name}, again`, false, listener, headers),
-      asking(`${name}, heard`, true, listener, headers),
+      hearing(name, false, listener, headers),
+      hearing(`${name}, again`, false, listener, headers),
+      hearing(`${name}, heard`, true, listener, headers),
     ]),
     pace,
   )

@@ -2,23 +2,19 @@
 import type { RequestListener } from 'node:http'
 import { fastifyApps, honoApps } from './otherApps.js'
 import { expectAlike } from './alike.js'
+import { asking, askingHono, basic, bearer, listenerOfFastify } from './contestants.js'
 import { koaApps, koaLevels, koaLists, koaRoutes, signedToken } from './koaApps.js'
 import { added, addedRatio, microseconds, race, ratio, type Contestant, type Pace, type Times } from './paired.js'
 import type { Row, Section } from './Section.js'
 import { medianOf, type Estimate } from './statistics.js'
-import { ask, headersOf, type Headers } from './stub.js'
+import { headersOf, type Headers } from './stub.js'
 
-const good = headersOf({ Authorization: 'Bearer supersecret' })
-const basic = headersOf({ Authorization: `Basic ${Buffer.from('anna:supersecret').toString('base64')}` })
-
-const asking = (name: string, listener: RequestListener, headers: Headers, url = '/x'): Contestant => ({
-  name,
-  run: () => ask(listener, url, headers),
-})
+const good = bearer('supersecret')
+const named = basic('anna:supersecret')
 
 /** Compared with other ways to authenticate on Koa. */
 export const others = async (pace: Pace): Promise<Section> => {
-  const jwt = headersOf({ Authorization: `Bearer ${signedToken}` })
+  const jwt = bearer(signedToken)
   const hand = koaApps['by hand']()
   const keyed = headersOf({ 'X-Key-3': 'supersecret' })
   const alike: Readonly<Record<string, RequestListener>> = {
@@ -91,22 +87,10 @@ export const peers = async (pace: Pace): Promise<Section> => {
     asking('koa ours, again', ours, good),
   ]
   for (const [name, make] of Object.entries(honoApps)) {
-    const app = make()
-    const headers = name.includes('basic') ? basic : good
-    contestants.push({
-      name,
-      run: async () => {
-        const response = await app.fetch(new Request('http://localhost:3000/x', { headers }))
-        if (response.status !== 200) throw new Error(`${name} answers ${response.status}`)
-        return response.text()
-      },
-    })
+    contestants.push(askingHono(name, make(), name.includes('basic') ? named : good))
   }
   for (const [name, make] of Object.entries(fastifyApps)) {
-    const app = await make()
-    contestants.push(
-      asking(name, (request, response) => app.routing(request, response), name.includes('basic') ? basic : good),
-    )
+    contestants.push(asking(name, listenerOfFastify(await make()), name.includes('basic') ? named : good))
   }
   const times = await race(contestants, pace)
   const row = (name: string, mine: string, its: string): Row => ({ name, value: added(times, mine, its), unit: 'us' })
@@ -116,9 +100,10 @@ export const peers = async (pace: Pace): Promise<Section> => {
     unit: 'times',
     target: 1,
   })
+  const control = addedRatio(times, ['koa ours, again', 'koa bare'], ['koa ours', 'koa bare'])
   return {
     title: 'What authentication adds to the bare framework, in process',
-    control: addedRatio(times, ['koa ours, again', 'koa bare'], ['koa ours', 'koa bare']),
+    control,
     rows: [
       row('koa-with-auth, bearer', 'koa ours', 'koa bare'),
       row('hono bearerAuth', 'hono bearer', 'hono bare'),
@@ -129,11 +114,7 @@ export const peers = async (pace: Pace): Promise<Section> => {
       row('@fastify/auth([basic, bearer])', 'fastify auth', 'fastify bare'),
       against('hono bearer', 'hono bare'),
       against('fastify bearer', 'fastify bare'),
-      {
-        name: 'control: ours twice',
-        value: addedRatio(times, ['koa ours, again', 'koa bare'], ['koa ours', 'koa bare']),
-        unit: 'times',
-      },
+      { name: 'control: ours twice', value: control, unit: 'times' },
     ],
   }
 }
@@ -178,45 +159,30 @@ const growthByRoutes = async (pace: Pace, routes: number): Promise<ReadonlyArray
 export const growth = async (pace: Pace, sizes: ReadonlyArray<number>): Promise<ReadonlyArray<Section>> => {
   const depths = [1, 2, 4, 8]
   const lengths = [1, 2, 4, 8, 16]
-  const [nested, listed] = [koaLevels['by hand'](1), koaLists['by hand'](1)]
-  const keyed = headersOf({ 'X-Key-1': 'supersecret' })
-  const both = <A>(
-    apps: { readonly 'by hand': (size: A) => RequestListener; readonly ours: (size: A) => RequestListener },
-    size: A,
-  ) => ({
-    'by hand': apps['by hand'](size),
-    ours: apps.ours(size),
-  })
+  const keyedAt = (length: number) => headersOf({ [`X-Key-${length}`]: 'supersecret' })
   for (const depth of depths) {
-    await expectAlike({ name: `${depth} levels`, url: '/x', headers: good, status: 200 }, both(koaLevels, depth))
+    const both = { 'by hand': koaLevels['by hand'](depth), ours: koaLevels.ours(depth) }
+    await expectAlike({ name: `${depth} levels`, url: '/x', headers: good, status: 200 }, both)
   }
   for (const length of lengths) {
-    const headers = headersOf({ [`X-Key-${length}`]: 'supersecret' })
-    await expectAlike({ name: `${length} alternatives`, url: '/x', headers, status: 200 }, both(koaLists, length))
+    const both = { 'by hand': koaLists['by hand'](length), ours: koaLists.ours(length) }
+    await expectAlike({ name: `${length} alternatives`, url: '/x', headers: keyedAt(length), status: 200 }, both)
   }
-  const byLevels = await race(
-    [
-      ...['1 by hand', '1 by hand, again'].map((name) => asking(name, nested, good)),
-      ...depths.flatMap((depth) => [
-        ...(depth === 1 ? [] : [asking(`${depth} by hand`, koaLevels['by hand'](depth), good)]),
-        asking(`${depth}`, koaLevels.ours(depth), good),
-      ]),
-    ],
-    pace,
-  )
-  const byLength = await race(
-    [
-      ...['1 by hand', '1 by hand, again'].map((name) => asking(name, listed, keyed)),
-      ...lengths.flatMap((length) => {
-        const headers = headersOf({ [`X-Key-${length}`]: 'supersecret' })
-        return [
-          ...(length === 1 ? [] : [asking(`${length} by hand`, koaLists['by hand'](length), headers)]),
-          asking(`${length}`, koaLists.ours(length), headers),
-        ]
-      }),
-    ],
-    pace,
-  )
+  const raced = (apps: typeof koaLevels, sizes: ReadonlyArray<number>, headersAt: (size: number) => Headers) => {
+    const smallest = apps['by hand'](1)
+    return race(
+      [
+        ...['1 by hand', '1 by hand, again'].map((name) => asking(name, smallest, headersAt(1))),
+        ...sizes.flatMap((size) => [
+          ...(size === 1 ? [] : [asking(`${size} by hand`, apps['by hand'](size), headersAt(size))]),
+          asking(`${size}`, apps.ours(size), headersAt(size)),
+        ]),
+      ],
+      pace,
+    )
+  }
+  const byLevels = await raced(koaLevels, depths, () => good)
+  const byLength = await raced(koaLists, lengths, keyedAt)
   const byRoutes: Row[] = []
   for (const routes of sizes) byRoutes.push(...(await growthByRoutes(pace, routes)))
   const rows = (times: Times, counts: ReadonlyArray<number>, label: string): ReadonlyArray<Row> =>

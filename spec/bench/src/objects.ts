@@ -1,10 +1,10 @@
 /** What `owned` costs: the same look-up in the handler, and as a condition. An operation without one runs the same code as before. */
 import Router from '@koa/router'
 import { httpBearer, owned, withAuth } from '../../../dist/index.js'
+import { asking, bearer } from './contestants.js'
 import { listenerOf } from './koaApps.js'
-import { added, race, ratio, type Contestant, type Pace } from './paired.js'
+import { added, race, ratio, type Pace } from './paired.js'
 import type { Section } from './Section.js'
-import { ask, headersOf } from './stub.js'
 
 interface User {
   readonly name: string
@@ -39,15 +39,12 @@ const late = () => {
   )
 }
 
-const headers = headersOf({ Authorization: 'Bearer supersecret' })
+const headers = bearer('supersecret')
 
 export const objects = async (pace: Pace): Promise<Section> => {
-  const asking = (name: string, listener: ReturnType<typeof byHand>): Contestant => ({
-    name,
-    run: () => ask(listener, '/notes/n1', headers),
-  })
+  const all = { 'by hand': byHand(), again: byHand(), sync: ours(), async: late() }
   const times = await race(
-    [asking('by hand', byHand()), asking('again', byHand()), asking('sync', ours()), asking('async', late())],
+    Object.entries(all).map(([name, listener]) => asking(name, listener, headers, '/notes/n1')),
     pace,
   )
   return {

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { createClient as createSqlite } from '@libsql/client'
 import { postgresStore, sqliteStore, type Store } from '../../../dist/stores.js'
 import { startPostgres } from './postgres.js'
+import { quantile } from './statistics.js'
 
 const HOUR = 3_600_000
 const TEXT = 300
@@ -91,13 +92,8 @@ const inSqlite = async (count: number): Promise<Filled> => {
   }
 }
 
-const at = (sorted: ReadonlyArray<number>, part: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
-
-const figures = (times: ReadonlyArray<number>): string => {
-  const sorted = [...times].sort((one, other) => one - other)
-  return [0.5, 0.99, 1].map((part) => Number(at(sorted, part).toPrecision(2))).join(', ')
-}
+const figures = (times: ReadonlyArray<number>): string =>
+  [0.5, 0.99, 1].map((part) => Number(quantile(times, part).toPrecision(2))).join(', ')
 
 const timed = async (run: (call: number) => Promise<unknown> | unknown): Promise<string> => {
   const times: number[] = []

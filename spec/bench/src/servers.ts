@@ -6,6 +6,7 @@ import { createServer } from 'node:http'
 import { createServer as createRawServer, type AddressInfo, type Server } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { getRequestListener } from '@hono/node-server'
+import { listenerOfFastify } from './contestants.js'
 import { koaApps } from './koaApps.js'
 import { fastifyApps, honoApps } from './otherApps.js'
 
@@ -59,8 +60,7 @@ const serverOf = async (name: string): Promise<Server> => {
   if (hono !== undefined) return createServer(getRequestListener(hono().fetch))
   const fastify = Object.entries(fastifyApps).find(([known]) => known === name)?.[1]
   if (fastify === undefined) throw new Error(`no contestant is called ${name}`)
-  const app = await fastify()
-  return createServer((request, response) => app.routing(request, response))
+  return createServer(listenerOfFastify(await fastify()))
 }
 
 if (process.argv[1] === serversModule) {

@@ -20,6 +20,7 @@ import * as built from '../../../dist/index.js'
 import * as builtSessions from '../../../dist/sessions.js'
 import { memoryStore, type Store } from '../../../dist/stores.js'
 import { accept, answer, deny } from './byHand.js'
+import { listenerOfFastify } from './contestants.js'
 import { answerOf, headersOf, type Headers } from './stub.js'
 
 const DAY = 86_400_000
@@ -227,7 +228,7 @@ const withFastify = async (add: (app: FastifyInstance) => unknown): Promise<Requ
     return reply.header('Cache-Control', 'private, no-store').header('Vary', 'Cookie').send(user)
   })
   await app.ready()
-  return (request, response) => app.routing(request, response)
+  return listenerOfFastify(app)
 }
 
 /** @fastify/session, which keeps sessions in memory as objects. */

@@ -9,6 +9,7 @@
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { get } from 'node:http'
+import { oneByOne } from './inProcess.js'
 import { signedToken } from './koaApps.js'
 import { load, type Load } from './load.js'
 import { shuffled } from './paired.js'
@@ -41,6 +42,13 @@ export const started = async (name: ServerName): Promise<Running> => {
   const child = fork(serversModule, [name])
   const port = await messageOf(child)
   return { name, child, port, load: await load(port, { Authorization: `Bearer ${tokenOf(name)}` }) }
+}
+
+export const stopped = (running: ReadonlyArray<Running>): void => {
+  for (const { child, load } of running) {
+    load.close()
+    child.kill()
+  }
 }
 
 // Status, headers and body, without what differs by the moment
@@ -121,10 +129,7 @@ const generation = async (rounds: number, requests: number): Promise<Rounds> => 
     }
     return measured
   } finally {
-    for (const { child, load } of running) {
-      load.close()
-      child.kill()
-    }
+    stopped(running)
   }
 }
 
@@ -150,9 +155,7 @@ const figures = (generations: ReadonlyArray<Rounds>) => {
 }
 
 export const sockets = async ({ generations, rounds, requests }: SocketsPace): Promise<Section> => {
-  const measured: Rounds[] = []
-  for (let at = 0; at < generations; at++) measured.push(await generation(rounds, requests))
-  const of = figures(measured)
+  const of = figures(await oneByOne(generations, () => generation(rounds, requests)))
   const rate = (name: ServerName): Row => ({
     name: name === 'fixed bytes' ? 'the load generator, on fixed bytes' : name,
     value: of((at) => 1e6 / at(name).time),

@@ -5,11 +5,12 @@
  *
  * `npm run bench:tail`. The load generator needs a second core.
  */
+import { oneByOne } from './inProcess.js'
 import { shuffled } from './paired.js'
 import type { Row, Section } from './Section.js'
 import { AGAIN, type ServerName } from './servers.js'
-import { started, WARM_UP, type Running } from './sockets.js'
-import { medianOf, quantile, type Estimate } from './statistics.js'
+import { started, stopped, WARM_UP, type Running } from './sockets.js'
+import { median, medianOf, quantile, type Estimate } from './statistics.js'
 
 const contestants = ['bare', 'by hand', `by hand${AGAIN}`, 'ours'] as const satisfies ReadonlyArray<ServerName>
 type Contestant = (typeof contestants)[number]
@@ -93,16 +94,11 @@ export const tail = async (pace: TailPace): Promise<Section> => {
     for (const one of running) await one.load.send(WARM_UP)
     const byHand = running.find(({ name }) => name === 'by hand')
     if (byHand === undefined) throw new Error('the check by hand was not started')
-    const rates: number[] = []
-    for (let round = 0; round < 5; round++) rates.push(await perSecondOf(byHand, WARM_UP))
-    const capacity = quantile(rates, 0.5)
+    const capacity = median(await oneByOne(5, () => perSecondOf(byHand, WARM_UP)))
     const rows: Row[] = []
     for (const share of SHARES) rows.push(...rowsAt(share, await roundsAt(running, capacity * share, pace)))
     return { title: 'The slowest answers under open load', rows }
   } finally {
-    for (const { child, load } of running) {
-      load.close()
-      child.kill()
-    }
+    stopped(running)
   }
 }

@@ -24,6 +24,7 @@ import { exportJWK, SignJWT } from 'jose'
 import koaJwt from 'koa-jwt'
 import { withAuth } from '../../../dist/index.js'
 import { httpJwt } from '../../../dist/jwt.js'
+import { listenerOfFastify } from './contestants.js'
 import { listenerOf } from './koaApps.js'
 
 const issuer = 'https://login.example/'
@@ -83,7 +84,7 @@ const byHand = (alg: Alg, key: KeyObject) => {
 
 export interface TokenApps {
   readonly token: string
-  readonly listeners: Readonly<Record<string, RequestListener>>
+  readonly listeners: Readonly<Record<string, RequestListener>> & { readonly 'ours, verified': RequestListener }
   /** Hono takes no Node request. */
   readonly hono: Readonly<Record<string, Hono>>
 }
@@ -126,8 +127,7 @@ export const tokenApps = async (alg: Alg): Promise<TokenApps> => {
     }
     app.get('/x', () => anna)
     await app.ready()
-    return (request: Parameters<RequestListener>[0], response: Parameters<RequestListener>[1]) =>
-      app.routing(request, response)
+    return listenerOfFastify(app)
   }
   const expressApp = async (guarded: boolean) => {
     const app = express()

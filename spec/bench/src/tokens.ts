@@ -1,7 +1,8 @@
 /** The cost of verifying a provider's token, and what remembering it saves, compared with other libraries. */
+import { asking, askingHono, bearer } from './contestants.js'
 import type { Row, Section } from './Section.js'
 import { added, addedRatio, microseconds, race, type Contestant, type Pace } from './paired.js'
-import { ask, headersOf } from './stub.js'
+import { ask } from './stub.js'
 import { tokenApps, type Alg } from './tokenApps.js'
 
 /** Who verifies tokens, in which framework, and how much of it ours may take; without a number, no more. */
@@ -15,7 +16,7 @@ const all: ReadonlyArray<readonly [name: string, bare: string, target?: Partial<
 
 const section = async (alg: Alg, pace: Pace): Promise<Section> => {
   const { token, listeners, hono } = await tokenApps(alg)
-  const headers = headersOf({ Authorization: `Bearer ${token}` })
+  const headers = bearer(token)
   const contestants: Contestant[] = [
     ...Object.entries(listeners).map(([name, listener]) => ({
       name,
@@ -24,17 +25,8 @@ const section = async (alg: Alg, pace: Pace): Promise<Section> => {
         if (statusCode !== 200) throw new Error(`${name} answers ${statusCode}`)
       },
     })),
-    ...Object.entries(listeners)
-      .filter(([name]) => name === 'ours, verified')
-      .map(([name, listener]) => ({ name: `${name}, again`, run: () => ask(listener, '/x', headers) })),
-    ...Object.entries(hono).map(([name, app]) => ({
-      name,
-      run: async () => {
-        const response = await app.fetch(new Request('http://localhost:3000/x', { headers }))
-        if (response.status !== 200) throw new Error(`${name} answers ${response.status}`)
-        await response.text()
-      },
-    })),
+    asking('ours, verified, again', listeners['ours, verified'], headers),
+    ...Object.entries(hono).map(([name, app]) => askingHono(name, app, headers)),
   ]
   const times = await race(contestants, { ...pace, clock: 'processor' })
   const cost = (name: string, bare: string): Row => ({ name, value: added(times, name, bare), unit: 'us' })
