@@ -522,6 +522,32 @@ describe('a grant that has ended', () => {
     await expect.poll(() => issuer.revoked.length).toBe(2)
   })
 
+  it.each([
+    ['user', 'update'],
+    ['user', 'insert'],
+    ['session', 'insert'],
+    ['session', 'add'],
+  ] as const)('of a %s is not kept if the user signs out everywhere before %s', async (per, before) => {
+    let everywhere: (() => Promise<void>) | undefined
+    const kept = memoryStore()
+    const store = aroundStore(
+      () => kept,
+      async (method, args, ask) => {
+        const end = method === before && String(args[0]).startsWith('koa-with-auth/upstream') ? everywhere : undefined
+        if (end === undefined) return ask()
+        everywhere = undefined
+        await end()
+        return ask()
+      },
+    )
+    const { site, issuer } = await start({ per, store, revoke: true })
+    everywhere = () => site.parts.logOutEverywhere('anna')
+    const anna = await site.signIn()
+    expect(everywhere).toBe(undefined)
+    expect((await site.get(anna, '/token')).status).toBe(401)
+    await expect.poll(() => issuer.revoked.length).toBe(1)
+  })
+
   it('ends here at once, also if the provider cannot revoke', async () => {
     const { site, issuer, anna } = await signedIn({ revoke: true })
     await issuer.stop()

@@ -10,7 +10,7 @@ import { fromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { stating } from '../core/data.js'
 import { checkHook, checkOptions, declareFactory, type Checks } from '../core/options.js'
-import { grantHolder, grantIn, type GrantHolder } from '../sessions/grants.js'
+import { endGrants, grantHolder, grantIn, type GrantHolder } from '../sessions/grants.js'
 import { proofsIn, SignInRefused } from '../sessions/SignIn.js'
 import type { BearerSignIn, OwnLogInOptions, SignIn } from '../sessions/SignIn.js'
 import type { SessionHost } from '../sessions/SignInList.js'
@@ -192,7 +192,7 @@ const acceptUser = async (
 ) => {
   const { visit, kind, here, options, signedIn } = self
   const { ctx, as, session, host } = visit
-  const { intent, subject: about, id, proof, before, stamp } = finished
+  const { intent, subject: about, id, proof, before } = finished
   const isSaid = intent === 'stepUp' && user === true
   const who = isSaid ? about : intent === 'signIn' || intent === 'stepUp' ? host.identify(user) : undefined
   const isAnother = isSaid ? !isOfUser(session.present(ctx), finished) : who !== undefined && who !== (about ?? who)
@@ -201,11 +201,15 @@ const acceptUser = async (
   // the lifetimes of the hook, if it signed the user in itself
   const given = { ...lasting, ...session.lasting }
   const grant = host.grants.size === 0 ? undefined : randomId(16)
+  const stamp = finished.stamp ?? (grant && who && intent === 'signIn' ? await stampOfUser(visit, who) : undefined)
   const further: OwnLogInOptions = { keep: options.keep ?? [], ...given, proof, before, stamp, grant }
   if (intent === 'signIn') self.made = await signInBy(visit, user, further)
   else if (intent === 'stepUp') await session.signing?.addProof(ctx, proof)
   if (intent === 'signIn' && who !== undefined) {
     await keepGrants(host, grantHolder(host, who, { grant, absolute: given.absolute }), kind.name, finished)
+    // a sign-out everywhere that came in between found no grant to end
+    if (stamp !== undefined && grant && (await stampOfUser(visit, who)) !== stamp)
+      await endGrants(host, who, { grant }, true)
   } else await keepFurther(visit, kind.name, finished)
   if (intent === 'signIn') await signedIn?.()
   if (kind.leadsAgain === true && as === undefined) await here.add(id, who ?? about)
