@@ -50,6 +50,8 @@ export const verdict = (row: Row, section: Section): Verdict => {
   const { target, atLeast } = row
   if (target === undefined && atLeast === undefined) return undefined
   const isRight = (figure: number) => figure <= (target ?? Infinity) && figure >= (atLeast ?? -Infinity)
-  const [low, high] = widened(row, controlOf(row, section)).map(isRight)
+  const bounds = widened(row, controlOf(row, section))
+  if (bounds.some(Number.isNaN)) return 'not decided'
+  const [low, high] = bounds.map(isRight)
   return low === high ? (low ? 'met' : 'not met') : 'not decided'
 }

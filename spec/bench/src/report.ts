@@ -26,7 +26,11 @@ const digits: Readonly<Record<Unit, number>> = {
 
 /** A figure in its unit, without the unit. */
 export const inDigits = (figure: number, unit: Unit): string =>
-  unit === 'times' && Math.abs(figure) < 0.1 ? figure.toPrecision(2) : figure.toFixed(digits[unit])
+  Number.isNaN(figure)
+    ? 'unknown'
+    : unit === 'times' && Math.abs(figure) < 0.1
+      ? figure.toPrecision(2)
+      : figure.toFixed(digits[unit])
 
 const bounded = ({ value, low, high }: Estimate, unit: Unit): string => {
   const [median, from, to] = [value, low, high].map((figure) => inDigits(figure, unit))
