@@ -32,7 +32,13 @@ describe('a row of the benchmark', () => {
     ['is met if its whole interval is', { value: between(1.01, 1.04), target: 1.05 }, 'met'],
     ['is not met if no part of its interval is', { value: between(1.06, 1.08), target: 1.05 }, 'not met'],
     ['is not decided if only a part of its interval is', { value: between(1.04, 1.06), target: 1.05 }, 'not decided'],
-    ['is not decided without a figure', { value: between(NaN, 1), target: 1.05 }, 'not decided'],
+    ['is not decided without a figure', { value: between(1, Infinity), target: 1.05 }, 'not decided'],
+    [
+      'is not decided without one in JSON',
+      JSON.parse('{"target":1.05,"value":{"value":1,"low":null,"high":1}}'),
+      'not decided',
+    ],
+    ['is not decided with such a control', { value: between(1, 1), target: 1.05, control: between(1, Infinity) }, 'not decided'], // prettier-ignore
     ['may have a lower limit as its target, and meet it', { value: between(0.98, 1), atLeast: 0.98 }, 'met'],
     ['may have a lower limit as its target, and miss it', { value: between(0.9, 0.95), atLeast: 0.98 }, 'not met'],
     [

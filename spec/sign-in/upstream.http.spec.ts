@@ -109,6 +109,7 @@ const siteOf = async (issuer: Pick<TestIssuer, 'issuer' | 'subject'>, resource: 
     isActive: true as const,
   })
   router.get('/sign-in', withAuth(null), begin(provider, { as }))
+  router.post('/link', withAuth(sessionAuth()), begin(provider, { intent: 'link' }))
   const code = secondFactor({
     factors: [{ method: 'totp', verify: (_user, given) => Promise.resolve(given === '1') }],
   })
@@ -523,11 +524,13 @@ describe('a grant that has ended', () => {
   })
 
   it.each([
-    ['user', 'update'],
-    ['user', 'insert'],
-    ['session', 'insert'],
-    ['session', 'add'],
-  ] as const)('of a %s is not kept if the user signs out everywhere before %s', async (per, before) => {
+    ['user', 'update', 'signIn'],
+    ['user', 'insert', 'signIn'],
+    ['session', 'insert', 'signIn'],
+    ['session', 'add', 'signIn'],
+    ['user', 'update', 'link'],
+    ['session', 'update', 'link'],
+  ] as const)('of a %s is not kept if the user signs out everywhere before %s', async (per, before, intent) => {
     let everywhere: (() => Promise<void>) | undefined
     const kept = memoryStore()
     const store = aroundStore(
@@ -541,11 +544,18 @@ describe('a grant that has ended', () => {
       },
     )
     const { site, issuer } = await start({ per, store, revoke: true })
-    everywhere = () => site.parts.logOutEverywhere('anna')
+    const signOut = () => site.parts.logOutEverywhere('anna')
+    if (intent === 'signIn') everywhere = signOut
     const anna = await site.signIn()
+    if (intent === 'link') {
+      everywhere = signOut
+      const begun = await site.get(anna, '/link', { method: 'POST' })
+      await anna.open(begun.location ?? '', (url) => url === `${site.origin}/`)
+    }
     expect(everywhere).toBe(undefined)
     expect((await site.get(anna, '/token')).status).toBe(401)
-    await expect.poll(() => issuer.revoked.length).toBe(1)
+    // a link adds a second grant
+    await expect.poll(() => issuer.revoked.length).toBe(intent === 'link' ? 2 : 1)
   })
 
   it('ends here at once, also if the provider cannot revoke', async () => {

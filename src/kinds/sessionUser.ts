@@ -173,9 +173,9 @@ const processSessions = (): ProcessSessions =>
   (globalSessions[sessionsMark] ??= { warned: { ofOptions: new WeakSet(), ofKeys: new WeakSet() } })
 
 /**
- * The name of the session cookie that the process noted. Default: koa-session's. It is for documents and audits that are made without a request. Routers
- * do not know the application that will mount them, so the process notes the name that the last `sessions(app)` gave its
- * cookie. With a request the application's own name counts instead.
+ * The name of the session cookie that the process noted. Default: koa-session's. It is for documents and audits that are made
+ * without a request. Routers do not know the application that will mount them, so the process notes the name that the last
+ * `sessions(app)` gave its cookie. With a request the application's own name counts instead.
  */
 export const declaredSessionCookie = (): string => processSessions().cookieName ?? DEFAULT_COOKIE
 

@@ -260,7 +260,7 @@ export const askSecondFactor = <Ask, Kept, U extends object, B extends object | 
   return begun as Promise<B & object>
 }
 
-/** The revocation stamp of a user who gave a first proof. Rejects with `SignInRefused` in an outage. */
+/** The revocation stamp of a user now. Rejects with `SignInRefused` in an outage. */
 export const stampOfUser = ({ host }: Visit, subject: string): Promise<string> =>
   stampNow(host, subject).catch((cause: unknown) => {
     throw unavailable(cause)

@@ -13,7 +13,6 @@ import { checkHook, checkOptions, declareFactory, type Checks } from '../core/op
 import { endGrants, grantHolder, grantIn, type GrantHolder } from '../sessions/grants.js'
 import { proofsIn, SignInRefused } from '../sessions/SignIn.js'
 import type { BearerSignIn, OwnLogInOptions, SignIn } from '../sessions/SignIn.js'
-import type { SessionHost } from '../sessions/SignInList.js'
 import { begunFactors, checkKind, lastingIn, respondSecond, stampOfUser } from './beginning.js'
 import { randomId } from '../crypto/secrets.js'
 import { lifetimesFor, signInChecks, type SignInOptions } from './Lifetimes.js'
@@ -200,17 +199,16 @@ const acceptUser = async (
   if (intent === 'signIn' && isInactive(visit, user)) return E.left(AuthErrors.unfinished('noAccount'))
   // the lifetimes of the hook, if it signed the user in itself
   const given = { ...lasting, ...session.lasting }
-  const grant = host.grants.size === 0 ? undefined : randomId(16)
-  const stamp = finished.stamp ?? (grant && who && intent === 'signIn' ? await stampOfUser(visit, who) : undefined)
+  const hasGrants = host.grants.size > 0
+  const grant = hasGrants ? randomId(16) : undefined
+  const isAsked = hasGrants && intent === 'signIn' && who !== undefined
+  const stamp = finished.stamp ?? (isAsked ? await stampOfUser(visit, who) : undefined)
   const further: OwnLogInOptions = { keep: options.keep ?? [], ...given, proof, before, stamp, grant }
   if (intent === 'signIn') self.made = await signInBy(visit, user, further)
   else if (intent === 'stepUp') await session.signing?.addProof(ctx, proof)
   if (intent === 'signIn' && who !== undefined) {
-    await keepGrants(host, grantHolder(host, who, { grant, absolute: given.absolute }), kind.name, finished)
-    // a sign-out everywhere that came in between found no grant to end
-    if (stamp !== undefined && grant && (await stampOfUser(visit, who)) !== stamp)
-      await endGrants(host, who, { grant }, true)
-  } else await keepFurther(visit, kind.name, finished)
+    await keepGrants(self, grantHolder(host, who, { grant, absolute: given.absolute }), stamp, finished)
+  } else await keepFurther(self, finished)
   if (intent === 'signIn') await signedIn?.()
   if (kind.leadsAgain === true && as === undefined) await here.add(id, who ?? about)
   return E.right({ user: who, isAccepted: true })
@@ -221,19 +219,24 @@ const retried: ReadonlySet<string> = new Set(['wrong', 'weak', 'short', 'long', 
 
 // The grant of a provider belongs to the session from now on; that of a first factor, too
 const keepGrants = async (
-  { grants }: SessionHost,
+  { visit, kind }: FinishRun,
   holder: GrantHolder,
-  kind: string,
+  stamp: string | undefined,
   { proof, before }: Finished,
 ): Promise<void> => {
+  const { grants } = visit.host
+  if (grants.size === 0) return
   for (const keeper of grants.values()) {
     for (const one of before) await keeper.adopt(holder, one)
-    if (keeper.kind === kind) await keeper.keep(holder, proof, false)
+    if (keeper.kind === kind.name) await keeper.keep(holder, proof, false)
   }
+  // a sign-out everywhere that came meanwhile found no grant to end
+  if ((await stampOfUser(visit, holder.user)) !== stamp) await endGrants(visit.host, holder.user, holder, true)
 }
 
 // The same for a proof that is added to the session of the request
-const keepFurther = async ({ ctx, session, host }: Visit, kind: string, finished: Finished): Promise<void> => {
+const keepFurther = async (self: FinishRun, finished: Finished): Promise<void> => {
+  const { ctx, session, host } = self.visit
   const present = host.grants.size === 0 ? undefined : session.present(ctx)
   if (present === undefined) return
   let details = session.details(ctx)
@@ -241,7 +244,7 @@ const keepFurther = async ({ ctx, session, host }: Visit, kind: string, finished
     details = { ...details, grant: randomId(16) }
     session.bindAnew(ctx, details)
   }
-  await keepGrants(host, grantHolder(host, present.id, details), kind, finished)
+  await keepGrants(self, grantHolder(host, present.id, details), present.stamp, finished)
 }
 
 // A second factor comes first

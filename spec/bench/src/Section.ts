@@ -42,6 +42,8 @@ const widened = ({ value: { low, high }, unit }: Row, control: Estimate | undefi
   return [low / by, high * by] as const
 }
 
+const isKnown = (of: Estimate | undefined): boolean => of === undefined || Object.values(of).every(Number.isFinite)
+
 /**
  * Met if the whole interval is on the right side, not met if the whole interval is on the wrong side. The interval is
  * first widened by what the control differs from itself.
@@ -50,8 +52,9 @@ export const verdict = (row: Row, section: Section): Verdict => {
   const { target, atLeast } = row
   if (target === undefined && atLeast === undefined) return undefined
   const isRight = (figure: number) => figure <= (target ?? Infinity) && figure >= (atLeast ?? -Infinity)
-  const bounds = widened(row, controlOf(row, section))
-  if (bounds.some(Number.isNaN)) return 'not decided'
-  const [low, high] = bounds.map(isRight)
+  const control = controlOf(row, section)
+  // a part of nothing has no figure, and in JSON it is null
+  if (![row.value, control].every(isKnown)) return 'not decided'
+  const [low, high] = widened(row, control).map(isRight)
   return low === high ? (low ? 'met' : 'not met') : 'not decided'
 }

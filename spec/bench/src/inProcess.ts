@@ -14,8 +14,7 @@ export const inProcess = (
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
     child.on('error', reject)
     child.on('close', (code, signal) => {
-      // JSON writes null for a figure that is unbounded, such as a part of nothing
-      if (code === 0) resolve(JSON.parse(text, (_key, value: unknown) => (value === null ? NaN : value)))
+      if (code === 0) resolve(JSON.parse(text))
       else reject(new Error(`${file} ${args.join(' ')} ended with ${code ?? signal}`))
     })
   })

@@ -24,9 +24,9 @@ const digits: Readonly<Record<Unit, number>> = {
   calls: 0,
 }
 
-/** A figure in its unit, without the unit. */
+/** A figure in its unit, without the unit. A part of nothing has none: in JSON it is null. */
 export const inDigits = (figure: number, unit: Unit): string =>
-  Number.isNaN(figure)
+  !Number.isFinite(figure)
     ? 'unknown'
     : unit === 'times' && Math.abs(figure) < 0.1
       ? figure.toPrecision(2)
