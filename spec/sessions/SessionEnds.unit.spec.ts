@@ -1,7 +1,7 @@
 /** The end of a sign-in, for what is open: when it comes, what this process knows of it, and what a look at the store says. */
 import { memoryStore } from 'koa-with-auth/stores'
 import { expect, it } from 'vitest'
-import { endFor, everywhereOver, listedOver, sessionEnds, sessionOver } from '../../src/sessions/SessionEnds.js'
+import { endFor, everywhereOver, forward, listedOver, sessionEnds, sessionOver } from '../../src/sessions/SessionEnds.js'
 import { sessionKey, stampKey } from '../../src/sessions/SessionRecords.js'
 import { textOfDetails, type SignIn } from '../../src/sessions/SignIn.js'
 import { ownEnds } from '../support/runs/ownEnds.js'
@@ -71,4 +71,21 @@ it.each<[unknown, object, object?]>([
   await store.insert(stampKey('shop', 'anna'), 'stamp', 60_000)
   const found = await endFor(self, 'one', one).ask?.(true)
   expect(found).toBe(expected === 'alive' ? Date.now() + 700 : expected)
+})
+
+it.each([
+  [3_600_000, 'signed out'],
+  [3000, 1000],
+  [-1500, 1000],
+  [-3_600_000, 'signed out'],
+])('a session that ended after a rotation by a clock that is %i ms off is looked up as %s', async (off, expected) => {
+  const { clock, self, store, signIn } = known()
+  const one = signIn()
+  await store.insert(stampKey('shop', 'anna'), 'stamp', 60_000)
+  const end = endFor(self, 'one', one)
+  clock.set(off)
+  expect(await forward(self, 'one', 'two', one)).toBe(true)
+  clock.set(-off)
+  const found = await end.ask?.(true)
+  expect(typeof found === 'number' ? found - Date.now() : found).toBe(expected)
 })

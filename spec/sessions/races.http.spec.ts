@@ -58,6 +58,25 @@ describeLastingStores((store) => {
       await expectAnonymous(last)
     })
 
+    it.each([-60_000, 60_000])('goes on once at most, and ends, if the other clock is %i ms off', async (off) => {
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
+      onTestFinished(() => void vi.useRealTimers())
+      const { one: browser, store: watched } = await renewing(store)
+      const other = browser.copy()
+      watched.instead.end = async (...ended) => {
+        watched.instead.end = undefined
+        vi.setSystemTime(Date.now() + off)
+        await other.post('/renew')
+        vi.setSystemTime(Date.now() - off)
+        return store().end(...ended)
+      }
+      await browser.post('/renew')
+      const alive = await Promise.all([browser, other].map(async (one) => (await one.copy().ask('/me')).status))
+      expect(alive.filter((status) => status === 200).length).toBeLessThanOrEqual(1)
+      await other.post('/logout')
+      for (const one of [browser, other]) await expectAnonymous(one)
+    })
+
     it.each([
       { how: 'signing out', end: '/logout' },
       { how: 'signing in', end: '/login' },
