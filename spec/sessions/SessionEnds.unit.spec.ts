@@ -1,7 +1,14 @@
 /** The end of a sign-in, for what is open: when it comes, what this process knows of it, and what a look at the store says. */
 import { memoryStore } from 'koa-with-auth/stores'
 import { expect, it } from 'vitest'
-import { endFor, everywhereOver, forward, listedOver, sessionEnds, sessionOver } from '../../src/sessions/SessionEnds.js'
+import {
+  endFor,
+  everywhereOver,
+  forward,
+  listedOver,
+  sessionEnds,
+  sessionOver,
+} from '../../src/sessions/SessionEnds.js'
 import { sessionKey, stampKey } from '../../src/sessions/SessionRecords.js'
 import { textOfDetails, type SignIn } from '../../src/sessions/SignIn.js'
 import { ownEnds } from '../support/runs/ownEnds.js'
