@@ -1,4 +1,7 @@
-/** When the keys of a provider are fetched, and how long they are used: the table in `keySet.ts`, by counted fetches and a given clock. */
+/**
+ * When the keys of a provider are fetched, and how long they are used: the table in `keySet.ts`, by counted fetches and a given clock.
+ * `outages.http` shows the responses.
+ */
 import { generateKeyPairSync } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import { expect, it } from 'vitest'
@@ -13,10 +16,10 @@ const secondsOf = (failure: AuthError): number => (failure._tag === 'unavailable
 
 const provider = (options?: KeyOptions) => {
   const clock = stoppedClock()
-  const state = { isDown: false, fetches: 0, warnings: 0, kid: 'one' }
+  const state = { isDown: false, hangs: false, fetches: 0, warnings: 0, kid: 'one' }
   const fetch = async () => {
     state.fetches++
-    await Promise.resolve()
+    await (state.hangs ? new Promise(() => {}) : Promise.resolve())
     if (state.isDown) throw new Outage('is down', false)
     return { keys: [{ ...jwk, kid: state.kid }] }
   }
@@ -51,13 +54,60 @@ it('keys are used for maxAge and staleIfError together, then each retry fetches 
   clock.move(9_999)
   expect([await current(), state.fetches]).toEqual([10, 3])
   clock.move(500)
+  state.isDown = false
   expect([await current(), state.fetches]).toEqual([10, 3])
+  clock.move(9_499)
+  expect([await current(), state.fetches]).toEqual([1, 3])
+  clock.move(1)
+  expect([await current(), state.fetches]).toEqual([keys, 4])
 })
 
-it('requests at the same time share a fetch', async () => {
+it.each([
+  ['set back, which extends nothing', -3_600_000, 1000],
+  ['ahead, as after the machine slept, when performance.now() stopped', 999, 1],
+])('in an outage the system clock is %s', async (_how, set, rest) => {
+  const { clock, state, current } = provider({ maxAge: 20_000, staleIfError: 1000, retry: 10_000 })
+  const keys = await current()
+  state.isDown = true
+  clock.move(20_000)
+  clock.set(set)
+  if (rest > 1) clock.move(rest - 1)
+  expect(await current()).toBe(keys)
+  clock.move(1)
+  expect(await current()).toBe(10)
+})
+
+it.each([false, true])('requests at the same time share a fetch; it fails: %s', async (isDown) => {
   const { state, source, current } = provider()
+  state.isDown = isDown
   await Promise.all([current(), current(), source.ready()])
   expect(state.fetches).toBe(1)
+})
+
+it('no request waits for a provider in an outage, nor for a fetch ahead of time', async () => {
+  const { clock, state, source, current } = provider()
+  const keys = await current()
+  clock.move(479_999)
+  expect([source.current(), state.fetches]).toEqual([E.right(keys), 1])
+  state.isDown = true
+  clock.move(120_001)
+  expect([await current(), state.fetches]).toEqual([keys, 2])
+  state.hangs = true
+  clock.move(10_000)
+  for (let time = 0; time < 2; time++) expect([source.current(), state.fetches]).toEqual([E.right(keys), 3])
+  const ahead = provider()
+  const first = await ahead.current()
+  ahead.state.hangs = true
+  ahead.clock.move(480_000)
+  for (let time = 0; time < 2; time++)
+    expect([ahead.source.current(), ahead.state.fetches]).toEqual([E.right(first), 2])
+})
+
+it('refreshAhead: false fetches nothing ahead of time', async () => {
+  const { clock, state, current } = provider({ refreshAhead: false })
+  await current()
+  clock.move(599_999)
+  expect([typeof (await current()), state.fetches]).toEqual(['object', 1])
 })
 
 it('an outage is one warning, and the next one is another', async () => {
@@ -99,6 +149,15 @@ it('for a missing key there is one fetch in each cooldown, and what the provider
   state.kid = 'three'
   expect([await missed('three'), state.fetches]).toEqual([await current(), 3])
   expect(await missed('two')).toBe(30)
+})
+
+it('before keys are loaded, missing keys cost one fetch in all; a new key costs one for all requests at once', async () => {
+  const { clock, state, current, missed } = provider()
+  expect([await missed('two'), await missed('three'), state.fetches]).toEqual([undefined, 30, 1])
+  state.kid = 'three'
+  clock.move(30_000)
+  const found = await Promise.all([missed('three'), missed('three'), missed('three')])
+  expect([found, state.fetches]).toEqual([Array(3).fill(await current()), 2])
 })
 
 it('at most a thousand names of missing keys are kept, because anybody can send new ones', async () => {

@@ -2,8 +2,10 @@
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import type { Authenticator } from 'koa-with-auth'
+import { httpJwt, type HttpJwt, type HttpJwtOptions, type JwtClaims } from 'koa-with-auth/jwt'
 import { expect } from 'vitest'
 import { authOf, guardedApp } from './guardedApp.js'
+import { API, identityProvider } from '../servers/identityProvider.js'
 import { ask, listen } from '../servers/server.js'
 
 export interface TokenSite {
@@ -18,7 +20,12 @@ export interface TokenSite {
     headers?: Readonly<Record<string, string>>,
     method?: string,
   ) => Promise<Awaited<ReturnType<typeof ask>> & { readonly ran: number }>
+  /** The status of the same request, and how often the operation ran for it. */
+  readonly outcome: (...sent: Parameters<TokenSite['get']>) => Promise<readonly [status: number, ran: number]>
+  readonly status: (...sent: Parameters<TokenSite['get']>) => Promise<number>
 }
+
+export type Guard = Authenticator<unknown> | ReadonlyArray<unknown>
 
 interface Options {
   readonly above?: (app: Koa) => ReadonlyArray<Middleware>
@@ -26,10 +33,7 @@ interface Options {
 }
 
 /** Serves it until the test has finished. */
-export const tokenSite = async (
-  auth: Authenticator<unknown> | ReadonlyArray<unknown>,
-  options: Options = {},
-): Promise<TokenSite> => {
+export const tokenSite = async (auth: Guard, options: Options = {}): Promise<TokenSite> => {
   const tell = (ctx: Context) => {
     ctx.body = authOf(ctx)
   }
@@ -41,7 +45,22 @@ export const tokenSite = async (
     const answer = await ask(`${url}/me`, { method, headers: { ...own, ...headers } })
     return { ...answer, ran: calls() - before }
   }
-  return { url, port, app, errors, ran: calls, get }
+  const outcome: TokenSite['outcome'] = (...sent) => get(...sent).then(({ status, ran }) => [status, ran] as const)
+  const status: TokenSite['status'] = async (...sent) => (await outcome(...sent))[0]
+  return { url, port, app, errors, ran: calls, get, outcome, status }
+}
+
+type JwtOptions = Partial<HttpJwtOptions<JwtClaims, JwtClaims>>
+
+/** A provider, an authenticator of its tokens, and the operation, which `guard` may guard by more. */
+export const jwtSite = async (
+  over: JwtOptions = {},
+  { guard = (jwt) => jwt, ...options }: Options & { readonly guard?: (jwt: HttpJwt<JwtClaims>) => Guard } = {},
+) => {
+  const provider = await identityProvider()
+  const { issuer, jwksUri } = provider
+  const jwt = httpJwt({ issuer: { issuer, jwksUri }, audience: API, ...over })
+  return { provider, jwt, ...(await tokenSite(guard(jwt), options)) }
 }
 
 /** Expects that the operation did not run, and these challenges. */
