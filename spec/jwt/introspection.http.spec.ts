@@ -1,5 +1,5 @@
 /** Opaque tokens (RFC 7662): a real authorization server is asked over HTTP. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import * as t from 'io-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import { requireScopes } from 'koa-with-auth'
@@ -8,73 +8,26 @@ import { describe, expect, it } from 'vitest'
 import { stoppedClock } from '../support/runs/clock.js'
 import { recordsOf } from '../support/runs/eventRecords.js'
 import { API, processWarnings, seconds } from '../support/servers/identityProvider.js'
-import { listening } from '../support/servers/server.js'
+import { active, introspectionServer, type Answer } from '../support/servers/introspectionServer.js'
 import { causeOf, eventsSite } from '../support/sites/eventsSite.js'
 import { EXPIRED, INVALID, expectRefused, tokenSite } from '../support/sites/tokenSite.js'
 
-const TIMEOUT = 2000
+type Options = Parameters<typeof httpIntrospection>[0]
 
-interface Asked {
-  readonly path: string
-  readonly authorization: string | undefined
-  readonly type: string | undefined
-  readonly body: string
-}
-
-type Answer = object | ((res: ServerResponse) => unknown)
-
-const bodyOf = async (req: IncomingMessage): Promise<string> => {
-  const chunks: Buffer[] = []
-  for await (const chunk of req) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks).toString()
-}
-
-/** A server whose answers about tokens the test chooses. */
-const authorizationServer = async () => {
-  const asked: Asked[] = []
-  const state: { answer: Answer; documents: Record<string, object> } = { answer: { active: false }, documents: {} }
-  const handle = async (req: IncomingMessage, res: ServerResponse) => {
-    const path = req.url ?? ''
-    const { authorization, 'content-type': type } = req.headers
-    asked.push({ path, authorization, type, body: await bodyOf(req) })
-    if (req.method === 'GET') {
-      const document = state.documents[path]
-      return document === undefined ? res.writeHead(404).end() : res.end(JSON.stringify(document))
-    }
-    if (typeof state.answer === 'function') return state.answer(res)
-    res.end(JSON.stringify(state.answer))
-  }
-  const server = createServer((req, res) => void handle(req, res))
-  const issuer = `http://127.0.0.1:${await listening(server)}`
-  return { issuer, endpoint: `${issuer}/introspect`, asked, state }
-}
-
-const active = (over: object = {}) => ({
-  active: true,
-  aud: API,
-  sub: 'anna',
-  scope: 'read',
-  exp: seconds() + 300,
-  ...over,
-})
-
-const behind = async (over: Partial<Parameters<typeof httpIntrospection>[0]> = {}) => {
-  const server = await authorizationServer()
-  const made = httpIntrospection({
-    endpoint: server.endpoint,
-    client: { id: 'api', secret: 's3cret' },
-    audience: API,
-    timeout: TIMEOUT,
-    ...over,
-  } as Parameters<typeof httpIntrospection>[0])
+/** A site that keeps answers, unless `over` says otherwise. */
+const behind = async (over: object = {}, answer?: Answer) => {
+  const server = await introspectionServer(answer)
+  // Safe: the changes are those of a test
+  const made = httpIntrospection({ ...server.options, cache: undefined, timeout: 2000, ...over } as Options)
   return { ...server, made, ...(await tokenSite(made)) }
 }
 
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
 describe('the request to the server', () => {
   it('follows RFC 7662 §2.1, with form-encoded credentials in Basic (RFC 6749 §2.3.1)', async () => {
-    const { state, asked, get } = await behind({ client: { id: 'my api:ü', secret: 'a+b%&=' } })
-    state.answer = active()
-    expect((await get('opaque.token~1+/=')).status).toBe(200)
+    const { asked, status } = await behind({ client: { id: 'my api:ü', secret: 'a+b%&=' } }, active())
+    expect(await status('opaque.token~1+/=')).toBe(200)
     expect(asked).toEqual([
       {
         path: '/introspect',
@@ -88,32 +41,28 @@ describe('the request to the server', () => {
   it.each([['/.well-known/oauth-authorization-server'], ['/.well-known/openid-configuration']])(
     'goes to the endpoint that discovery found, in %s',
     async (path) => {
-      const server = await authorizationServer()
-      const { issuer, endpoint, state, asked } = server
-      const client = { id: 'api', secret: 's' }
-      const { get } = await tokenSite(httpIntrospection({ issuer, client, audience: API, cache: false }))
+      const { issuer, endpoint, state, asked, options } = await introspectionServer()
+      const discovered = () => tokenSite(httpIntrospection({ ...options, endpoint: undefined, issuer }))
+      const askedAt = (at: string) => asked.filter((one) => one.path === at).length
+      const { status } = await discovered()
       state.documents[path] = { issuer, introspection_endpoint: endpoint }
       state.answer = active({ iss: issuer })
-      for (let time = 0; time < 2; time++) expect((await get('t')).status).toBe(200)
-      expect(asked.filter((one) => one.path === path)).toHaveLength(1)
+      for (let time = 0; time < 2; time++) expect(await status('t')).toBe(200)
       state.answer = active({ iss: 'https://evil.example' })
-      expect((await get('t')).status).toBe(401)
+      expect(await status('t')).toBe(401)
+      expect([askedAt(path), askedAt('/introspect')]).toEqual([1, 3])
       state.documents[path] = { issuer: 'https://evil.example', introspection_endpoint: endpoint }
-      const other = await tokenSite(httpIntrospection({ issuer, client, audience: API }))
-      const before = asked.filter((one) => one.path === '/introspect').length
-      expect((await other.get('t')).status).toBe(503)
-      expect(asked.filter((one) => one.path === '/introspect')).toHaveLength(before)
+      const other = await discovered()
+      expect([await other.status('t'), askedAt('/introspect')]).toEqual([503, 3])
     },
   )
 })
 
 describe('the answer of the server', () => {
   it('active and for this audience: 200, with its claims', async () => {
-    const { state, get } = await behind()
-    state.answer = active({ aud: ['https://other.example', API] })
+    const { state, get } = await behind({}, active({ aud: ['https://other.example', API] }))
     const answer = await get('t')
-    expect([answer.status, answer.ran]).toEqual([200, 1])
-    expect(JSON.parse(answer.text)).toEqual(state.answer)
+    expect([answer.status, answer.ran, JSON.parse(answer.text)]).toEqual([200, 1, state.answer])
   })
 
   it.each<[string, object, string?]>([
@@ -132,15 +81,13 @@ describe('the answer of the server', () => {
     ['nbf in the future', active({ nbf: seconds() + 3600 })],
     ['over', active({ exp: seconds() - 60 }), EXPIRED],
   ])('%s: 401, and it is not cached', async (_what, answer, challenge = INVALID) => {
-    const { state, asked, get } = await behind()
-    state.answer = answer
+    const { state, asked, get, status } = await behind({}, answer)
     for (let time = 1; time <= 2; time++) {
-      const refused = await get('t')
-      expectRefused(refused, challenge)
+      expectRefused(await get('t'), challenge)
       expect(asked).toHaveLength(time)
     }
     state.answer = active()
-    expect((await get('t')).status).toBe(200)
+    expect(await status('t')).toBe(200)
   })
 
   it.each<[string, Answer]>([
@@ -157,18 +104,17 @@ describe('the answer of the server', () => {
     ],
   ])('%s: 503 within the time limit, a process warning, and the next request asks again', async (_what, answer) => {
     const warnings = processWarnings()
-    const { state, get, endpoint } = await behind()
-    state.answer = answer
+    const { state, get, status, endpoint } = await behind({}, answer)
     const refused = await get('t')
-    expect([refused.status, refused.challenge, refused.ran]).toEqual([503, null, 0])
+    expectRefused(refused, null, 503)
     expect(refused.headers.get('retry-after')).toBe('5')
-    expect((await get('t')).status).toBe(503)
-    await new Promise((resolve) => setImmediate(resolve))
+    expect(await status('t')).toBe(503)
+    await settled()
     const own = warnings().filter((warning) => warning.includes(endpoint))
     expect(own).toEqual([expect.stringMatching(/^ProviderWarning: httpIntrospection: http/)])
     expect(own.join()).not.toMatch(/s3cret|html/)
     state.answer = active()
-    expect((await get('t')).status).toBe(200)
+    expect(await status('t')).toBe(200)
   })
 
   it('is not needed for a missing or malformed token', async () => {
@@ -179,28 +125,31 @@ describe('the answer of the server', () => {
   })
 
   it('works with scopes, the claims decoder, the hook and the protected resource, as in httpJwt', async () => {
-    const { issuer, endpoint, state } = await authorizationServer()
+    const { issuer, options, state } = await introspectionServer()
     const resource = protectedResource({ resource: API, authorizationServers: issuer, scopes: ['read'] })
     const opaque = httpIntrospection({
-      endpoint,
-      client: { id: 'api', secret: 's' },
+      ...options,
+      audience: undefined,
       protectedResource: resource,
       claims: t.type({ sub: t.string, scope: t.string }),
       authenticate: (_request, claims) => claims.sub !== 'revoked' && claims,
     })
     const { get } = await tokenSite(pipe(opaque, requireScopes(['read'], { granted: scopesOf })))
-    const metadata = `resource_metadata="${resource.metadataUrl}"`
-    expect((await get()).challenge).toBe(`Bearer realm="api", ${metadata}, scope="read"`)
-    state.answer = active()
-    expect((await get('good')).status).toBe(200)
-    state.answer = active({ scope: 'write' })
-    expect((await get('low')).challenge).toBe(
-      `Bearer realm="api", ${metadata}, error="insufficient_scope", scope="read"`,
-    )
-    state.answer = active({ sub: 1 })
-    expect((await get('undecodable')).status).toBe(401)
-    state.answer = active({ sub: 'revoked' })
-    expect((await get('revoked')).status).toBe(401)
+    const bare = `Bearer realm="api", resource_metadata="${resource.metadataUrl}"`
+    expect((await get()).challenge).toBe(`${bare}, scope="read"`)
+    for (const [over, status, error] of [
+      [{}, 200],
+      [{ scope: 'write' }, 403, 'insufficient_scope'],
+      [{ sub: 1 }, 401, 'invalid_token'],
+      [{ sub: 'revoked' }, 401, 'invalid_token'],
+    ] as const) {
+      state.answer = active(over)
+      const answer = await get('t')
+      expect([answer.status, answer.challenge]).toEqual([
+        status,
+        error ? `${bare}, error="${error}", scope="read"` : null,
+      ])
+    }
   })
 })
 
@@ -210,55 +159,52 @@ describe('koa-with-auth:introspection-outage', () => {
   it('`begun` once with the first 503, `over` once with the next answer, also if that refuses the token', async () => {
     processWarnings()
     const records = recordsOf('introspection-outage')
-    const { state, get, endpoint } = await behind({ cache: false })
-    state.answer = active()
-    expect([(await get('t')).status, records]).toEqual([200, []])
+    const { state, status, endpoint } = await behind({ cache: false }, active())
+    expect([await status('t'), records]).toEqual([200, []])
     state.answer = down
-    expect((await Promise.all([get('a'), get('b'), get('c')])).map(({ status }) => status)).toEqual([503, 503, 503])
-    expect((await get('d')).status).toBe(503)
+    expect(await Promise.all(['a', 'b', 'c'].map((token) => status(token)))).toEqual([503, 503, 503])
+    expect(await status('d')).toBe(503)
     expect(records).toEqual([{ event: 'begun', server: endpoint, problem: 'answered 502' }])
     state.answer = { active: false }
-    expect((await get('t')).status).toBe(401)
+    expect(await status('t')).toBe(401)
     state.answer = active()
-    expect((await get('t')).status).toBe(200)
+    expect(await status('t')).toBe(200)
     expect(records.slice(1)).toEqual([{ event: 'over', server: endpoint, durationMs: expect.any(Number) as number }])
     state.answer = () => undefined
-    expect((await get('t')).status).toBe(503)
+    expect(await status('t')).toBe(503)
     expect(records.slice(2)).toEqual([{ event: 'begun', server: endpoint, problem: 'did not answer in time' }])
   })
 
   it('an answer to a question from before the outage does not end it', async () => {
     processWarnings()
     const records = recordsOf('introspection-outage')
-    const { state, get } = await behind({ cache: false, timeout: 5000 })
     const waiting: ServerResponse[] = []
-    state.answer = (res: ServerResponse) => void waiting.push(res)
-    const slow = get('slow')
+    const keeps = (res: ServerResponse) => void waiting.push(res)
+    const { state, status } = await behind({ cache: false, timeout: 5000 }, keeps)
+    const slow = status('slow')
     await expect.poll(() => waiting.length).toBe(1)
     state.answer = down
-    expect((await get('t')).status).toBe(503)
+    expect(await status('t')).toBe(503)
     waiting[0]?.end(JSON.stringify(active()))
-    expect((await slow).status).toBe(200)
+    expect(await slow).toBe(200)
     expect(records.map(({ event }) => event)).toEqual(['begun'])
   })
 
   it('each server has its own outages; a discovery that fails is one; neither token, secret nor query is in a record', async () => {
     const warnings = processWarnings()
     const records = recordsOf('introspection-outage')
-    const { issuer } = await authorizationServer()
-    const client = { id: 'api', secret: 's3cret' }
-    const found = await tokenSite(httpIntrospection({ issuer, client, audience: API }))
-    expect((await found.get('tok3n')).status).toBe(503)
-    const asked = await authorizationServer()
-    asked.state.answer = down
+    const { issuer, options } = await introspectionServer()
+    const found = await tokenSite(httpIntrospection({ ...options, endpoint: undefined, issuer }))
+    expect(await found.status('tok3n')).toBe(503)
+    const asked = await introspectionServer(down)
     const endpoint = `${asked.endpoint}?code=k3y`
-    const { get } = await tokenSite(httpIntrospection({ endpoint, client, audience: API }))
-    expect((await get('tok3n')).status).toBe(503)
+    const { status } = await tokenSite(httpIntrospection({ ...options, endpoint }))
+    expect(await status('tok3n')).toBe(503)
     expect(records).toEqual([
       { event: 'begun', server: issuer, problem: 'answered 404' },
       { event: 'begun', server: asked.endpoint, problem: 'answered 502' },
     ])
-    await new Promise((resolve) => setImmediate(resolve))
+    await settled()
     expect(JSON.stringify([records, warnings()])).not.toMatch(/tok3n|s3cret|k3y/)
   })
 })
@@ -266,10 +212,9 @@ describe('koa-with-auth:introspection-outage', () => {
 describe('the cache of answers', () => {
   it('200 parallel requests with one token ask once; later ones do not ask until maxAge', async () => {
     const clock = stoppedClock()
-    const { state, asked, get } = await behind({ timeout: 5000 })
-    state.answer = active()
-    const answers = await Promise.all(Array.from({ length: 200 }, () => get('t')))
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    const { asked, get, status } = await behind({ timeout: 5000 }, active())
+    const statuses = await Promise.all(Array.from({ length: 200 }, () => status('t')))
+    expect(new Set(statuses)).toEqual(new Set([200]))
     expect(asked).toHaveLength(1)
     clock.move(29_999)
     await get('t')
@@ -281,45 +226,41 @@ describe('the cache of answers', () => {
 
   it('a system clock that is set back does not extend the time of a revoked token', async () => {
     const clock = stoppedClock()
-    const { state, get } = await behind()
-    state.answer = active()
-    expect((await get('t')).status).toBe(200)
+    const { state, status } = await behind({}, active())
+    expect(await status('t')).toBe(200)
     state.answer = { active: false }
     clock.move(29_999)
     clock.set(-29_999)
-    expect((await get('t')).status).toBe(200)
+    expect(await status('t')).toBe(200)
     clock.move(1)
-    expect((await get('t')).status).toBe(401)
+    expect(await status('t')).toBe(401)
   })
 
   it('ends at exp; a revoked token is refused after maxAge', async () => {
     const clock = stoppedClock()
-    const { state, asked, get } = await behind()
-    state.answer = active({ exp: seconds() + 10 })
-    expect((await get('short')).status).toBe(200)
+    const { state, asked, status } = await behind({}, active({ exp: seconds() + 10 }))
+    expect(await status('short')).toBe(200)
     state.answer = active()
-    expect((await get('long')).status).toBe(200)
+    expect(await status('long')).toBe(200)
     state.answer = { active: false }
     clock.move(11_000)
-    expect((await get('short')).status).toBe(401)
-    expect((await get('long')).status).toBe(200)
+    expect([await status('short'), await status('long')]).toEqual([401, 200])
     clock.move(20_000)
-    expect((await get('long')).status).toBe(401)
+    expect(await status('long')).toBe(401)
     expect(asked).toHaveLength(4)
   })
 
   it('its time begins with the question, not with the answer', async () => {
     const clock = stoppedClock()
-    const { state, asked, get } = await behind()
-    state.answer = (res: ServerResponse) => {
+    const { asked, status } = await behind({}, (res: ServerResponse) => {
       clock.move(1000)
       res.end(JSON.stringify(active()))
-    }
-    expect((await get('t')).status).toBe(200)
+    })
+    expect(await status('t')).toBe(200)
     clock.move(28_999)
-    expect([(await get('t')).status, asked.length]).toEqual([200, 1])
+    expect([await status('t'), asked.length]).toEqual([200, 1])
     clock.move(1)
-    expect([(await get('t')).status, asked.length]).toEqual([200, 2])
+    expect([await status('t'), asked.length]).toEqual([200, 2])
   })
 
   it('with cache: false each request asks; a hook cannot change the claims of another request', async () => {
@@ -330,8 +271,7 @@ describe('the cache of answers', () => {
       return claims
     }
     for (const cache of [false, undefined] as const) {
-      const { state, get } = await behind({ authenticate, ...(cache === false && { cache }) } as object)
-      state.answer = active({ roles: ['user'] })
+      const { get } = await behind({ authenticate, cache }, active({ roles: ['user'] }))
       await Promise.all([get('t'), get('t'), get('t')])
       await get('t')
     }

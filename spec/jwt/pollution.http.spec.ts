@@ -4,14 +4,13 @@
  * object.
  */
 import { createHmac } from 'node:crypto'
-import { createServer } from 'node:http'
 import { pipe } from 'fp-ts/lib/function.js'
 import { requireScopes } from 'koa-with-auth'
 import { httpIntrospection, httpJwt, mcpAuth, scopesOf, type HttpJwtOptions, type JwtClaims } from 'koa-with-auth/jwt'
 import { describe, expect, it } from 'vitest'
 import { pollute } from '../support/runs/pollute.js'
 import { API, identityProvider, seconds } from '../support/servers/identityProvider.js'
-import { listening } from '../support/servers/server.js'
+import { introspectionServer } from '../support/servers/introspectionServer.js'
 import { INVALID, expectRefused, tokenSite } from '../support/sites/tokenSite.js'
 
 const SECRET = Buffer.alloc(32, 7)
@@ -53,20 +52,19 @@ describe('a token with a missing claim', () => {
   it.each(lacking)(
     'is refused without $what, although every object inherits it',
     async ({ fields, token, options }) => {
-      const { get } = await tokenSite(jwt(options))
-      expect((await get(signed(rfc9068, { typ: 'at+jwt' }))).status).toBe(200)
+      const { get, status } = await tokenSite(jwt(options))
+      expect(await status(signed(rfc9068, { typ: 'at+jwt' }))).toBe(200)
       pollute(fields)
       expectRefused(await get(token), INVALID)
     },
   )
 
   it('does not have a scope that every object inherits', async () => {
-    const { get } = await tokenSite(pipe(jwt(), requireScopes(['write'], { granted: scopesOf })))
-    expect((await get(signed({ scope: 'read write' }))).status).toBe(200)
+    const { outcome } = await tokenSite(pipe(jwt(), requireScopes(['write'], { granted: scopesOf })))
+    expect(await outcome(signed({ scope: 'read write' }))).toEqual([200, 1])
     for (const fields of [{ scope: 'write' }, { scp: ['write'] }]) {
       pollute(fields)
-      const { status, ran } = await get(signed({}))
-      expect([status, ran]).toEqual([403, 0])
+      expect(await outcome(signed({}))).toEqual([403, 0])
     }
   })
 
@@ -86,64 +84,48 @@ describe('a valid token', () => {
     { b64: false },
     { typ: 'dpop+jwt' },
   ])('passes, at the first request and from the cache, although every object inherits %o', async (fields) => {
-    const { get } = await tokenSite(jwt())
+    const { status } = await tokenSite(jwt())
     pollute(fields)
     const token = signed({})
-    for (let time = 0; time < 2; time++) expect((await get(token)).status).toBe(200)
+    for (let time = 0; time < 2; time++) expect(await status(token)).toBe(200)
   })
 })
-
-/** An authorization server that gives the same answer about each token, and has one document. */
-const authorizationServer = async (answer: object) => {
-  const asked: string[] = []
-  const server = createServer((request, response) => {
-    asked.push(request.url ?? '')
-    request.resume()
-    response.end(JSON.stringify(request.method === 'GET' ? { issuer } : answer))
-  })
-  const issuer = `http://127.0.0.1:${await listening(server)}`
-  return { issuer, asked }
-}
-
-const client = { id: 'api', secret: 's' }
 
 describe('introspection', () => {
   it.each([
     { what: 'active', answer: { aud: API }, fields: { active: true } },
     { what: 'an audience', answer: { active: true }, fields: { aud: API } },
   ])('refuses an answer without $what, although every object inherits it', async ({ answer, fields }) => {
-    const { issuer } = await authorizationServer(answer)
-    const { get } = await tokenSite(httpIntrospection({ endpoint: `${issuer}/introspect`, client, audience: API }))
+    const { options } = await introspectionServer(answer)
+    const { get } = await tokenSite(httpIntrospection(options))
     pollute(fields)
     expectRefused(await get('t'), INVALID)
   })
 
   it('accepts the answer about a valid token, whatever every object inherits', async () => {
-    const { issuer } = await authorizationServer({ active: true, aud: API, sub: 'anna' })
-    const { get } = await tokenSite(httpIntrospection({ endpoint: `${issuer}/introspect`, client, audience: API }))
+    const { options } = await introspectionServer({ active: true, aud: API, sub: 'anna' })
+    const { status } = await tokenSite(httpIntrospection({ ...options, cache: undefined }))
     pollute({ exp: 1, nbf: 9e15, cnf: {}, token_type: 'DPoP' })
-    for (let time = 0; time < 2; time++) expect((await get('t')).status).toBe(200)
+    for (let time = 0; time < 2; time++) expect(await status('t')).toBe(200)
   })
 
   it('does not ask an endpoint that the document of the provider does not name', async () => {
-    const evil = await authorizationServer({ active: true, aud: API })
-    const { issuer } = await authorizationServer({ active: false })
-    const { get } = await tokenSite(httpIntrospection({ issuer, client, audience: API }))
-    pollute({ introspection_endpoint: `${evil.issuer}/introspect` })
-    const { status, ran } = await get('t')
-    expect([status, ran]).toEqual([503, 0])
+    const evil = await introspectionServer({ active: true, aud: API })
+    const { issuer, options, state } = await introspectionServer()
+    state.documents['/.well-known/oauth-authorization-server'] = { issuer }
+    const { outcome } = await tokenSite(httpIntrospection({ ...options, endpoint: undefined, issuer }))
+    pollute({ introspection_endpoint: evil.endpoint })
+    expect(await outcome('t')).toEqual([503, 0])
     expect(evil.asked).toEqual([])
   })
 })
 
-describe('the keys of a provider', () => {
-  it('are not taken from what every object inherits', async () => {
-    const provider = await identityProvider()
-    const { issuer, asked } = await authorizationServer({})
-    const { get } = await tokenSite(httpJwt({ issuer: { issuer: ISSUER, jwksUri: `${issuer}/keys` }, audience: API }))
-    const token = await provider.token({ iss: ISSUER })
-    pollute({ keys: provider.keys.map(({ jwk }) => jwk) })
-    const { status, ran } = await get(token)
-    expect([status, ran, asked]).toEqual([503, 0, ['/keys']])
-  })
+it('the keys of a provider are not taken from what every object inherits', async () => {
+  const provider = await identityProvider()
+  const { issuer, asked, state } = await introspectionServer()
+  state.documents['/keys'] = {}
+  const { outcome } = await tokenSite(jwt({ issuer: { issuer: ISSUER, jwksUri: `${issuer}/keys` } }))
+  const token = await provider.token({ iss: ISSUER })
+  pollute({ keys: provider.keys.map(({ jwk }) => jwk) })
+  expect([await outcome(token), asked.map(({ path }) => path)]).toEqual([[503, 0], ['/keys']])
 })
