@@ -16,7 +16,14 @@ import {
   type Mood,
   type SigningKey,
 } from '../support/servers/identityProvider.js'
-import { INVALID, expectRefused, jwtSite, tokenSite, type TokenSite } from '../support/sites/tokenSite.js'
+import {
+  INVALID,
+  expectRefused,
+  jwtSite,
+  tokenSite,
+  type JwtOptions,
+  type TokenSite,
+} from '../support/sites/tokenSite.js'
 
 const HOUR = 3_600_000
 const MAX_AGE = 600_000
@@ -24,9 +31,7 @@ const RETRY = 10_000
 const COOLDOWN = 30_000
 const TIMEOUT = 2000
 
-type Options = NonNullable<Parameters<typeof jwtSite>[0]>
-
-const behind = async ({ keys, ...options }: Options = {}) => {
+const behind = async ({ keys, ...options }: JwtOptions = {}) => {
   const site = await jwtSite({ keys: { timeout: TIMEOUT, refreshAhead: false, ...keys }, ...options })
   // Valid for longer than any test moves the clock
   const token = (key?: SigningKey) => site.provider.token({ exp: seconds() + 100 * 3600 }, key)
@@ -34,7 +39,7 @@ const behind = async ({ keys, ...options }: Options = {}) => {
 }
 
 /** The same whose keys are known, with a token that was good and a clock that is stopped. */
-const known = async (options?: Options) => {
+const known = async (options?: JwtOptions) => {
   const clock = stoppedClock()
   const made = await behind(options)
   const sent = await made.token()

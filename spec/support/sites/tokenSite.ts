@@ -50,7 +50,7 @@ export const tokenSite = async (auth: Guard, options: Options = {}): Promise<Tok
   return { url, port, app, errors, ran: calls, get, outcome, status }
 }
 
-type JwtOptions = Partial<HttpJwtOptions<JwtClaims, JwtClaims>>
+export type JwtOptions = Partial<HttpJwtOptions<JwtClaims, unknown>>
 
 /** A provider, an authenticator of its tokens, and the operation, which `guard` may guard by more. */
 export const jwtSite = async (
@@ -59,7 +59,8 @@ export const jwtSite = async (
 ) => {
   const provider = await identityProvider()
   const { issuer, jwksUri } = provider
-  const jwt = httpJwt({ issuer: { issuer, jwksUri }, audience: API, ...over })
+  // Safe: the hook of a test refuses, or returns the claims
+  const jwt = httpJwt({ issuer: { issuer, jwksUri }, audience: API, ...over }) as HttpJwt<JwtClaims>
   return { provider, jwt, ...(await tokenSite(guard(jwt), options)) }
 }
 
