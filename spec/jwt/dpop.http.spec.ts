@@ -306,7 +306,7 @@ describe('B-36: the jti of a proof', () => {
     ['rejects', 503, async () => down()],
     ['throws', 503, down],
     ...[undefined, 'yes', 1, {}].map((answer): [string, number, () => Promise<unknown>] => [
-      `answers ${String(answer)}`,
+      `answers ${JSON.stringify(answer)}`,
       401,
       async () => answer,
     ]),

@@ -12,13 +12,10 @@ import { active, introspectionServer, type Answer } from '../support/servers/int
 import { causeOf, eventsSite } from '../support/sites/eventsSite.js'
 import { EXPIRED, INVALID, expectRefused, tokenSite } from '../support/sites/tokenSite.js'
 
-type Options = Parameters<typeof httpIntrospection>[0]
-
 /** A site that keeps answers, unless `over` says otherwise. */
 const behind = async (over: object = {}, answer?: Answer) => {
   const server = await introspectionServer(answer)
-  // Safe: the changes are those of a test
-  const made = httpIntrospection({ ...server.options, cache: undefined, timeout: 2000, ...over } as Options)
+  const made = httpIntrospection({ ...server.options, cache: undefined, timeout: 2000, ...over })
   return { ...server, made, ...(await tokenSite(made)) }
 }
 
