@@ -89,14 +89,16 @@ describe('combinators keep the end', () => {
     ['cached', () => httpBearer({ authenticate: authenticate() })],
     ['allOf', () => allOf([at(), later()])],
     ['anyOf', () => anyOf({ key: apiKeyHeader({ authenticate: () => false }), user: at() })],
-  ])('%s', async (_name, make) => {
+  ])('%s, and nothing waits after it', async (_name, make) => {
     stopped()
+    const waiting = ownEnds()
     const { open } = eventsSite(make())
     const streams = [await open(sent), await open(sent)]
     vi.advanceTimersByTime(59_999)
     expect(streams.map(({ signal }) => signal.aborted)).toEqual([false, false])
     vi.advanceTimersByTime(1)
     expect(streams.map(({ signal }) => causeOf(signal))).toEqual(['expired', 'expired'])
+    expect(waiting()).toBe(0)
   })
 })
 
@@ -115,7 +117,7 @@ describe('an API key', () => {
 })
 
 describe('untilEnd', () => {
-  const serve = async (handler: (ctx: Context) => void) => {
+  const serve = async (handler: (ctx: Context) => unknown) => {
     const app = new Koa()
     const router = new Router()
     router.get('/', withAuth(bearer(Date.now() + 60_000)), handler)
@@ -136,6 +138,44 @@ describe('untilEnd', () => {
     stop.abort()
     await vi.waitFor(() => expect(source.destroyed).toBe(true), 120_000)
     expect(waiting()).toBe(0)
+  })
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  it('takes from its source only as much as the client reads', async () => {
+    let paused: unknown
+    const url = await serve(async (ctx) => {
+      const source = new PassThrough()
+      const body = untilEnd(ctx, source)
+      source.write('a')
+      source.write('b')
+      source.end('c')
+      await turn()
+      paused = [source.isPaused(), body.readableLength]
+      ctx.body = body
+    })
+    expect(await (await fetch(url, { headers: sent })).text()).toBe('abc')
+    expect(paused).toStrictEqual([true, 1])
+  })
+  it('cuts off a response whose source failed before anything read it', async () => {
+    const url = await serve(async (ctx) => {
+      ctx.app.silent = true
+      const source = new PassThrough()
+      const body = untilEnd(ctx, source)
+      source.destroy(new Error('disk'))
+      await turn()
+      ctx.body = body
+    })
+    await expect(fetch(url, { headers: sent }).then((response) => response.text())).rejects.toThrow()
+  })
+  it('ends cleanly what nothing reads at the end', async () => {
+    stopped()
+    const url = await serve(async (ctx) => {
+      const source = new PassThrough()
+      const body = untilEnd(ctx, source).pause()
+      vi.advanceTimersByTime(60_000)
+      await turn()
+      ctx.body = body
+    })
+    expect(await (await fetch(url, { headers: sent })).text()).toBe('')
   })
   it('passes a whole body on', async () => {
     const url = await serve((ctx) => {
@@ -221,6 +261,28 @@ it('what a guard around the operation let in ends it, too: that of the applicati
   }
 })
 
+it('a client that goes away leaves no end of a guard around the operation, nor of the operation', async () => {
+  const waiting = ownEnds()
+  const [outer, inner] = [
+    bearer(Date.now() + 60_000),
+    apiKeyHeader({ authenticate: () => ({ expiresAt: Date.now() + 90_000 }) }),
+  ]
+  const app = guardApp(outer)(new Koa()).use((ctx, next) => (authSignal(ctx), next()))
+  const stop = new AbortController()
+  let closed: Promise<unknown> | undefined
+  const router = new Router().get('/', withAuth(inner), async (ctx) => {
+    authSignal(ctx)
+    expect(waiting()).toBe(3)
+    closed = once(ctx.res, 'close')
+    stop.abort()
+    await closed
+  })
+  const { url } = await listen(app.use(router.routes()))
+  await expect(fetch(url, { headers: { ...sent, Key: 'k' }, signal: stop.signal })).rejects.toThrow()
+  await closed
+  expect(waiting()).toBe(0)
+})
+
 describe('after the response', () => {
   const serve = async () => {
     const signals: AbortSignal[] = []
@@ -262,6 +324,14 @@ describe('after the response', () => {
     expect(new Set(signals).size).toBe(1)
     await revoke()
     expect(signals.map(causeOf)).toStrictEqual(['revoked', 'revoked'])
+  })
+
+  it('a stream that is made then waits for nothing', async () => {
+    const waiting = ownEnds()
+    const { get, contexts } = await serve()
+    await get('/later')
+    for (const ctx of contexts) untilEnd(ctx, new PassThrough())
+    expect(waiting()).toBe(0)
   })
 
   it('a signal that nothing holds leaves nothing behind', async () => {

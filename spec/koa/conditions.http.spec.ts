@@ -21,6 +21,7 @@ import { lenient, map } from 'koa-with-auth/fp'
 import { openApi } from 'koa-with-auth/openapi'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
+import * as Requirement from '../../src/core/Requirement.js'
 import { listen } from '../support/servers/server.js'
 
 const requesting = async <S, C>(app: Koa<S, C>) => {
@@ -113,6 +114,9 @@ describe('conditions of withAuth', () => {
     const then = [(ctx: AuthContext<unknown>, next: Next) => (seen.push(ctx.request.auth), next())]
     const added = withAuth(also(user), authorize(isAdmin), { then })
     router.get('/also', added, (ctx) => (ctx.body = ctx.request.auth.own.name))
+    // as the levels of a router join them
+    const joined = Requirement.Monoid.concat(also(user), also(key)) as Requirement.Also<Named>
+    router.get('/both', withAuth(joined, authorize(isAdmin)), (ctx) => (ctx.body = ctx.request.auth.own.name))
     const mapped = withAuth(user, authorize(isAdmin), map(({ name }) => name)) // prettier-ignore
     router.get('/mapped', mapped, (ctx) => (ctx.body = ctx.request.auth))
     const name = (auth: { name: string } | undefined) => auth?.name ?? 'a guest'
@@ -135,6 +139,8 @@ describe('conditions of withAuth', () => {
     expect(await asked('/also', 'anna', 'k2')).toEqual([401, undefined])
     expect(await asked('/also', 'anna')).toEqual([200, 'anna'])
     expect(seen).toMatchObject([{ inherited: { name: 'cron' }, own: { name: 'anna' } }])
+    expect(await asked('/both')).toEqual([401, undefined])
+    expect(await asked('/both', 'bert')).toEqual([200, 'cron'])
     expect(await asked('/mapped', 'anna')).toEqual([200, 'anna'])
     expect(await asked('/optional', 'anna')).toEqual([200, 'anna'])
     expect(await asked('/optional', 'bert')).toEqual([403, undefined])

@@ -23,7 +23,7 @@ import {
   withAuth,
   type Authenticator,
 } from 'koa-with-auth'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { decideOf, make } from '../../src/core/Authenticator.js'
 import { leaves } from '../../src/core/Description.js'
 import { channels } from '../../src/core/events.js'
@@ -90,13 +90,13 @@ test('upstream middleware reads the principal afterwards, as for a log', async (
   expect(seen).toStrictEqual([anna, undefined])
 })
 
-test('a socket without a server has the default limit of header lines', async () => {
+test('the limit of header lines is that of the server, 0 is none, and a socket without a server has that of Node', async () => {
   const app = new Koa()
   app.use(authSettings({}))
   app.use(new Router().get('/x', withAuth(token), (ctx) => void (ctx.body = ctx.request.auth)).routes())
-  const answered = async (...lines: ReadonlyArray<readonly [string, string]>) => {
+  const answered = async (lines: ReadonlyArray<readonly [string, string]>, server?: object) => {
     // Safe: Node only uses the methods of a stream
-    const socket = new PassThrough() as unknown as Socket
+    const socket = Object.assign(new PassThrough(), { server }) as unknown as Socket
     const request = new IncomingMessage(socket)
     const headers = Object.fromEntries(lines.map(([name, value]) => [name.toLowerCase(), value]))
     Object.assign(request, { method: 'GET', url: '/x', rawHeaders: lines.flat(), headers })
@@ -105,9 +105,16 @@ test('a socket without a server has the default limit of header lines', async ()
     await app.callback()(request, response)
     return response.statusCode
   }
-  expect(await answered()).toBe(401)
-  expect(await answered(['Authorization', 'Bearer t'])).toBe(200)
-  expect(await answered(...Array.from({ length: 1000 }, () => ['A', 'a'] as const))).toBe(431)
+  const many = (length: number) => Array.from({ length }, () => ['A', 'a'] as const)
+  expect(await answered([])).toBe(401)
+  expect(await answered([['Authorization', 'Bearer t']])).toBe(200)
+  for (const server of [undefined, {}, { maxHeadersCount: 1000 }]) {
+    expect([await answered(many(999), server), await answered(many(1000), server)]).toStrictEqual([401, 431])
+  }
+  expect([
+    await answered(many(1000), { maxHeadersCount: 0 }),
+    await answered([], { maxHeadersCount: 0 }),
+  ]).toStrictEqual([401, 401])
 })
 
 test('after the first request, no function of a layer inherits a proxy, which is slow at each further one', async () => {
@@ -159,7 +166,9 @@ test('who waits for the outcome hears it before middleware above goes on: a 2xx 
       heard.push(path)
     })
     const router = new Router()
-    router.get('/:status', withAuth(waiting), (ctx) => {
+    // the layer that it goes on to hears nothing again
+    router.get('/:any', withAuth(waiting), (_ctx, next) => next())
+    router.get('/:status', withAuth(token), (ctx) => {
       const { status = '' } = ctx.params
       if (status === 'throws') throw new Error('no')
       ctx.status = Number(status)
@@ -173,7 +182,7 @@ test('who waits for the outcome hears it before middleware above goes on: a 2xx 
 // What sessions read: whether an operation runs, and whether something threw, also if middleware above answers it
 const noting = (notes: unknown[]) => async (ctx: Context, next: Next) => {
   const exchange = exchangeOf(ctx)
-  if (ctx.path === '/signed') exchange.source = {}
+  if (ctx.path !== '/then') exchange.source = {}
   const thrown: unknown = await next().catch((error: unknown) => error)
   notes.push([exchange.operations, exchange.hasThrown, thrown instanceof Error])
 }
@@ -191,10 +200,21 @@ test('an operation is noted while it runs, and what it throws is noted, as a val
       ctx.body = 'x'
     })
     router.get('/then', withAuth(token, { then: [throwNull] }), (ctx) => void (ctx.body = 'x'))
+    // a function behind the guard answers it, and matters only while a user signs in or out
+    const answering = (_ctx: Context, next: Next) => next().catch(() => {})
+    router.get('/answered', withAuth(token), answering, (ctx) => {
+      exchangeOf(ctx).isSigning = ctx.querystring !== ''
+      throwNull()
+    })
     app.use(noting(notes)).use(router.routes())
   })
   for (const path of ['/signed', '/signed?throws', '/then']) await ask(path, bearer('t'))
-  expect(notes).toStrictEqual([1, [0, undefined, false], 1, [0, true, true], [0, true, true]])
+  expect(notes.splice(0)).toStrictEqual([1, [0, undefined, false], 1, [0, true, true], [0, true, true]])
+  for (const path of ['/answered', '/answered?signing']) await ask(path, bearer('t'))
+  expect(notes).toStrictEqual([
+    [0, undefined, false],
+    [0, true, false],
+  ])
 })
 
 test('what a function behind the guard of the application throws is noted', async () => {
@@ -304,4 +324,23 @@ test.each<[string, ((ctx: Context) => unknown) | undefined, number]>([
   const answer = await ask('/x', bearer('t'))
   expect(answer.status).toBe(status)
   if (status === 401) expect(answer).toMatchObject({ body: { why: 'upstream' }, challenges: ['Bearer realm="api"'] })
+})
+
+test('the hook of the application answers ended grants once in a request', async () => {
+  expectGone()
+  onTestFinished(() => void Reflect.deleteProperty(channels.upstream, goneMark))
+  const onGone = vi.fn((ctx: Context) => void (ctx.status = 418))
+  const { ask } = await running((app) => {
+    const router = new Router()
+    router.get('/:any', withAuth(token), async (_ctx, next) => {
+      await next()
+      throw gone(onGone)
+    })
+    router.get('/x', withAuth(token), () => {
+      throw gone(onGone)
+    })
+    app.use(router.routes())
+  })
+  expect(await ask('/x', bearer('t'))).toMatchObject({ status: 401, body: { why: 'upstream' } })
+  expect(onGone).toHaveBeenCalledOnce()
 })

@@ -24,6 +24,11 @@ it.each<[what: string, write: () => unknown, message: string]>([
   ['a path that has it twice', () => at('/:id/x/:id', guard, handle), 'which the path has twice'],
   ['a RegExp', () => new Router().get(/^\/x$/, guard, handle), 'the path is a RegExp'],
   ['a RegExp below a level', () => guard(new Router().get(/^\/x$/, handle)), 'the path is a RegExp'],
+  [
+    'the string of a RegExp below a level',
+    () => guard(new Router()).register('^/(.*)$', ['get'], handle, { pathAsRegExp: true }),
+    'the path is a RegExp',
+  ],
   ['one path of several', () => mounted(guard(new Router().get('/:id', handle).get('/x', handle))), 'GET /x: '],
   ['two objects of one name', () => withAuth(token, note, note), "owned('note') is in one operation twice"],
   ['a reason for another one', () => at('/:id', reading('other'), handle), 'is about the parameter :other'],

@@ -1,4 +1,5 @@
 /** Decisions as records: each guarded request has one, which agrees with its response and contains no credential. */
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import Router from '@koa/router'
@@ -24,6 +25,7 @@ import {
   httpBearer,
   onError,
   optional,
+  owned,
   sessionAuth,
   throttled,
   withAuth,
@@ -107,6 +109,13 @@ const routes: Readonly<Record<string, AuthenticatorLike | [AuthenticatorLike, ..
     audience: 'https://api.example',
   }),
   '/function': (request) => request.get('X-Key') !== '',
+  '/acting': httpBearer({ authenticate: () => ({ user: 'anna', act: { sub: '', client_id: 'agent' } }) }),
+  '/assisted': httpBearer({ authenticate: () => ({ user: 'anna', act: 'carl' }) }),
+  '/notes/:id': owned('note', {
+    param: 'id',
+    find: (id) => id !== 'n0' && id,
+    allow: (id) => id === 'n2',
+  })(bearer),
 }
 
 const make = (subject?: (principal: never) => string) => {
@@ -142,6 +151,13 @@ const make = (subject?: (principal: never) => string) => {
     asked()
     return new Promise(() => {})
   })
+  router.get('/again', withAuth(bearer), async (ctx, next) => {
+    ctx.respond = false
+    ctx.res.end('in')
+    await once(ctx.res, 'finish')
+    await next()
+  })
+  router.get('/again', withAuth(key), () => {})
   router.get('/public', withAuth(null), (ctx) => void (ctx.body = 'in'))
   router.get('/undecided', (ctx) => void (ctx.body = 'in'))
   const inner = withAuth(bearer)(new Router({ prefix: '/inner' }))
@@ -299,6 +315,26 @@ describe('one record for each guarded request', () => {
     expect(Object.isFrozen(record.branches ?? Object.freeze([]))).toBe(true)
   })
 
+  it('a request whose response has ended has no other record, although it goes on to another guard', async () => {
+    const { record } = await recordOf('GET /again', [authorization('good')])
+    await new Promise((resolve) => setImmediate(resolve))
+    expect([record.outcome, records.length]).toStrictEqual(['accepted', 1])
+  })
+
+  it('a record says of an object that refused whether it was found', async () => {
+    const said: unknown[] = []
+    for (const id of ['n0', 'n1', 'n2']) {
+      const { record } = await recordOf(`GET /notes/${id}`, [authorization('good')])
+      said.push([record.status, record.object, record.found])
+      records = []
+    }
+    expect(said).toStrictEqual([
+      [404, 'note', undefined],
+      [404, 'note', true],
+      [200, undefined, undefined],
+    ])
+  })
+
   it('each guarded request of a keep-alive connection has one record; undecided routes and unknown paths have none', async () => {
     await served(make(), async (port) => {
       for (const path of ['/bearer/1', '/undecided', '/nowhere', '/bearer/2'])
@@ -368,6 +404,15 @@ describe('the subject of a record', () => {
     expect(record).toMatchObject({ subject: 'anna' })
   })
 
+  it.each([
+    ['/acting', 'agent'],
+    ['/assisted', 'carl'],
+  ])('comes with the actor that the principal names: %s', async (path, actor) => {
+    const subject = ({ user }: { user: string }) => user
+    const { record } = await recordOf(`GET ${path}`, [authorization('good')], make(subject))
+    expect(record).toMatchObject({ subject: 'anna', actor })
+  })
+
   it('is left out for anonymous callers: the setting is not asked', async () => {
     const { record } = await recordOf(
       'GET /optional',
@@ -375,6 +420,7 @@ describe('the subject of a record', () => {
       make(() => 'somebody'),
     )
     expect(record).toMatchObject({ outcome: 'anonymous', status: 200 })
+    expect(record).not.toHaveProperty('scheme')
     expect(record).not.toHaveProperty('subject')
   })
 

@@ -237,7 +237,7 @@ const branchesInWords = (
     const found = all.findIndex((leaf, index) => index >= at && challengesWith(leaf, branch))
     if (found >= 0) at = found + 1
     const leaf = all[found]
-    const why = branch.skipped === true ? undefined : whyOf(branch)
+    const why = whyOf(branch)
     return Object.freeze<DecisionBranch>({
       scheme: leaf === undefined ? 'custom' : nameOf(leaf),
       failure: branch._tag,
