@@ -105,6 +105,8 @@ describe('look-ups', () => {
     state.answer = fails
     state.asked = 0
     vi.advanceTimersByTime(10_000)
+    // a message about them meanwhile makes no hint of an end whose time has come
+    ends().askAbout('anna')
     await until(() => reasons.length === MANY)
     expect(state.asked).toBeLessThanOrEqual(100)
     expect(reasons[0]).toEqual(new AuthEndedError('expired'))
@@ -113,8 +115,10 @@ describe('look-ups', () => {
   it('are forgotten with their end, however many come and go in an outage', async () => {
     const waiting = ownEnds()
     const { open, state } = store(fails)
-    for (let at = 0; at < MANY; at++) ends().close(open())
-    await turns(3)
+    const all = Array.from({ length: MANY }, () => open())
+    ends().askAbout('anna')
+    for (const end of all) ends().close(end)
+    await turns(MANY / 1000 + 3)
     const kept = open()
     state.answer = lives
     vi.advanceTimersByTime(30_000)
@@ -130,17 +134,58 @@ describe('look-ups', () => {
     open()
     ends().askAbout('anna')
     ends().askAbout('anna')
+    expect(state.asked).toBe(1)
     answers[0]?.(Infinity)
     await turns(2)
     expect([state.asked, reasons]).toEqual([2, []])
     answers[1]?.('revoked')
     await turns(2)
     expect(reasons).toHaveLength(1)
-    // an answer about what was closed meanwhile starts no timer
-    ends().close(open())
+    // an answer about a credential that was closed meanwhile starts no timer, and no other question
+    const closed = open()
+    ends().askAbout('anna')
+    ends().close(closed)
     answers[2]?.(60_000)
     await turns(2)
     expect([state.asked, vi.getTimerCount()]).toEqual([3, 0])
+  })
+
+  it('of two that failed end none whose time has come while others are not answered', async () => {
+    ownEnds()
+    const answers: Array<(found?: number) => void> = []
+    const { open, state, reasons } = store(() => Promise.resolve(1000))
+    for (let at = 0; at < 17; at++) open(1000)
+    await until(() => state.asked === 17 && state.atOnce === 0)
+    state.answer = () =>
+      new Promise((resolve, reject) => {
+        answers.push((found) => (found === undefined ? reject(new Error('down')) : resolve(found)))
+      })
+    vi.advanceTimersByTime(1000)
+    for (const answer of answers.splice(0, 2)) answer()
+    await turns(3)
+    expect([reasons.length, state.asked]).toEqual([2, 17 + 16])
+    for (const answer of answers) answer(Infinity)
+    await turns(3)
+    expect([reasons.length, state.asked]).toEqual([2, 17 + 17])
+  })
+
+  it('go on when an end at its own time is answered, and when the end is closed that the next question was for', async () => {
+    ownEnds()
+    const { open, state } = store(fails)
+    open(500)
+    await turns(3)
+    state.answer = lives
+    vi.advanceTimersByTime(500)
+    await turns(3)
+    expect([state.asked, vi.getTimerCount()]).toEqual([2, 0])
+    state.answer = fails
+    const lost = open()
+    await turns(3)
+    ends().close(lost)
+    vi.advanceTimersByTime(1000)
+    open()
+    await turns(3)
+    expect(state.asked).toBe(4)
   })
 
   it('that never end are 16, and none of another store waits for them', async () => {
@@ -175,6 +220,25 @@ describe('20,000 ends', () => {
     expect(list.filter(({ target }) => target !== undefined).length).toBeGreaterThan(MANY / 2)
     await until(() => waiting() === 0)
     expect(most).toBeLessThanOrEqual(1000)
+  })
+
+  it('of one user that take long are ended 16 in a turn', async () => {
+    ownEnds()
+    let over = 0
+    for (let at = 0; at < 100; at++) {
+      const end = new (class extends End {
+        override named = () => 'bert'
+      })(Infinity)
+      ends().open(end, {
+        abort: () => {
+          over++
+          vi.advanceTimersByTime(1)
+        },
+      })
+    }
+    ends().end('bert', () => 'signed out')
+    expect(over).toBe(16)
+    await until(() => over === 100)
   })
 
   it('that are due in one turn, after a clock was set, end in many turns', async () => {

@@ -1,5 +1,5 @@
 /** The ends that a process waits for: one timer for all, and the ends of one name without a look at the others. */
-import { afterEach, expect, it, vi } from 'vitest'
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
 import { AuthEndedError, End, NamedEnd } from '../../src/core/ends.js'
 import { ends } from '../../src/ends/ends.js'
 import { ownEnds } from '../support/runs/ownEnds.js'
@@ -127,6 +127,46 @@ it('ends come in the order of their times, whichever were closed before', () => 
     const over = all.filter(({ reasons }) => reasons.length > 0)
     expect(over).toHaveLength(all.filter((one) => !one.isClosed && one.ms <= ms).length)
   }
+})
+
+it('an end comes in time although the end that was closed in its place came later', () => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
+  // a heap whose last end, at 5 seconds, is behind the soonest; those in the other half come after 100 seconds
+  const soon: Readonly<Record<number, number>> = { 0: 1, 2: 2, 6: 3, 14: 4, 30: 5 }
+  const late = new Set([1, 3, 4, 7, 8, 9, 10, 15, 16, 17, 18, 19, 20, 21, 22])
+  const all = Array.from({ length: 31 }, (_, at) =>
+    opened(new End(Date.now() + 1000 * (soon[at] ?? at + (late.has(at) ? 100 : 50)))),
+  )
+  ends().close(all[15]!.end)
+  vi.advanceTimersByTime(5000)
+  expect(all.map(({ reasons }) => reasons.length)).toStrictEqual(all.map((_one, at) => (at in soon ? 1 : 0)))
+  for (const { end } of all) ends().close(end)
+})
+
+it('an end that a clock makes the first comes before others that were to come earlier', () => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'], now: 10_000_000 })
+  const before = opened(new End(Date.now() + 60_000))
+  vi.setSystemTime(Date.now() - 3_600_000)
+  const after = opened(new End(Date.now() + 90_000))
+  vi.setSystemTime(Date.now() + 3_600_000)
+  vi.advanceTimersByTime(1000)
+  expect([before, after].map(({ reasons }) => reasons.length)).toStrictEqual([0, 1])
+  ends().close(before.end)
+})
+
+it('no timer keeps the process, also none that waits for a store', async () => {
+  ownEnds()
+  const set = vi.spyOn(globalThis, 'setTimeout')
+  onTestFinished(() => void set.mockRestore())
+  class Asked extends End {
+    override async ask(): Promise<never> {
+      return Promise.reject(new Error('down'))
+    }
+  }
+  const all = [new End(Date.now() + 3_600_000), new Asked(Date.now() + 3_600_000)].map(opened)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(set.mock.results.map(({ value }) => (value as NodeJS.Timeout).hasRef())).toStrictEqual([false, false])
+  for (const { end } of all) ends().close(end)
 })
 
 it('what had ended before it is waited for has ended at once, and so has all that begins while the process shuts down', () => {

@@ -218,7 +218,7 @@ class Ends {
   #moved(end: End, at: number): void {
     this.#deadlines.remove(end)
     end.at = at
-    if (at <= Date.now() && end.asking === 'no') return this.#due(end)
+    if (at <= Date.now()) return this.#due(end)
     if (at === Infinity) return
     this.#deadlines.push(end)
     this.#schedule()
