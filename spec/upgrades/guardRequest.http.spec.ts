@@ -1,16 +1,17 @@
 /** `guardRequest`: requests that never reach Koa, such as the long polling of Socket.IO, are decided like operations. */
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, ServerResponse } from 'node:http'
 import http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import Koa from 'koa'
-import { apiKeyCookie, authSettings, formAuth, httpBearer, UnavailableError } from 'koa-with-auth'
+import Koa, { type Request } from 'koa'
+import { apiKeyCookie, authSettings, formAuth, httpBearer, UnavailableError, type AuthSettings } from 'koa-with-auth'
 import { on as onEvent, type Decision } from 'koa-with-auth/events'
 import { mockRequest } from 'koa-with-auth/testing'
-import { guardRequest } from 'koa-with-auth/upgrades'
+import { guardRequest, type GuardRequestOptions } from 'koa-with-auth/upgrades'
 import { Server } from 'socket.io'
 import { io } from 'socket.io-client'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { exchangeOf } from '../../src/core/Exchange.js'
 
 const hook = vi.fn((_request: unknown, token: string) => {
   if (token === 'down') throw new UnavailableError('down')
@@ -93,11 +94,14 @@ describe('Socket.IO', () => {
 })
 
 it('a refusal is what Koa would have answered, and the request is not changed', async () => {
+  const records: Decision[] = []
+  onTestFinished(onEvent('decision', (record) => void records.push(record)))
   const { req: request } = mockRequest({ fields: [['Host', 'a']] })
   const before = { ...request.headers }
   const app = new Koa()
   app.use(authSettings({ realm: 'chat' }))
   const { refused } = await guardRequest(app, bearer)(request)
+  expect(records).toMatchObject([{ outcome: 'refused', level: 'request', status: 401 }])
   expect(refused).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer realm="chat"' } })
   expect(JSON.parse(refused?.body as string)).toMatchObject({ status: 401, detail: 'Unauthorized' })
   expect(request.headers).toEqual(before)
@@ -124,6 +128,106 @@ it('a request whose client had gone before it was decided has a record, too', as
   expect(records).toMatchObject([{ outcome: 'accepted', status: 499 }])
 })
 
+describe('the answer to a refused request', () => {
+  const answered = async (options?: GuardRequestOptions, settings: AuthSettings = {}) => {
+    const { req } = mockRequest({ fields: [['Host', 'a']] })
+    const { refused } = await guardRequest(new Koa().use(authSettings(settings)), bearer, options)(req)
+    const response = new ServerResponse(req)
+    const failed = vi.fn()
+    response.on('error', failed)
+    return { refused: refused!, response, failed }
+  }
+
+  it('replaces the fields that describe the body, joins lists of fields, and sets no cookie', async () => {
+    const mapper = () => ({
+      status: 403,
+      headers: { 'Access-Control-Expose-Headers': 'X-Why', 'Set-Cookie': 'a=b' },
+      body: 'no',
+    })
+    const { refused, response } = await answered({ methods: 'all' }, { errorMapper: mapper })
+    response.statusMessage = 'Fine'
+    for (const name of ['Content-Encoding', 'ETag', 'Last-Modified', 'WWW-Authenticate', 'Transfer-Encoding'])
+      response.setHeader(name, 'old')
+    response.setHeader('Access-Control-Expose-Headers', 'X-Own')
+    response.setHeader('X-Request-Id', 'r1')
+    refused.send(response)
+    expect([response.statusCode, response.statusMessage, { ...response.getHeaders() }]).toStrictEqual([
+      403,
+      'Forbidden',
+      {
+        'access-control-expose-headers': 'X-Own, X-Why',
+        'cache-control': 'no-store',
+        'content-length': 2,
+        'content-type': 'text/plain; charset=utf-8',
+        vary: 'Authorization',
+        'x-request-id': 'r1',
+      },
+    ])
+  })
+
+  it('leaves a response that is ended as it is', async () => {
+    const { refused, response, failed } = await answered()
+    response.end('over')
+    refused.send(response)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect([response.statusCode, response.hasHeader('Vary'), failed.mock.calls]).toStrictEqual([200, false, []])
+  })
+
+  it('is that of a hook that answers itself', async () => {
+    const own = httpBearer({
+      authenticate: ({ ctx }) => {
+        ctx.res.statusCode = 418
+        ctx.res.end('own')
+        return false
+      },
+    })
+    const { req } = mockRequest({ fields: [['Host', 'a'], ['Authorization', 'Bearer x']] }) // prettier-ignore
+    expect((await guardRequest(new Koa(), own)(req)).refused).toMatchObject({ status: 418, body: 'own' })
+  })
+})
+
+it('two guards see one request, with the path as the client sent it', async () => {
+  const seen: Array<Request['req']> = []
+  const noting = httpBearer({ authenticate: ({ req }) => void seen.push(req) })
+  const { req } = mockRequest({ url: '/me', fields: [['Host', 'a'], ['Authorization', 'Bearer x']] }) // prettier-ignore
+  Object.assign(req, { originalUrl: '/users/me' })
+  for (let at = 0; at < 2; at++) await guardRequest(new Koa(), noting, { methods: 'all' })(req)
+  expect([seen[0] === seen[1], seen[0]?.url]).toStrictEqual([true, '/users/me'])
+})
+
+it('a record waits for the response of its request alone: none of an earlier one that the socket is writing', async () => {
+  const records: Decision[] = []
+  onTestFinished(onEvent('decision', (record) => void records.push(record)))
+  const guard = guardRequest(new Koa(), () => true, { methods: 'all' })
+  const [own, other] = [mockRequest().req, mockRequest().req]
+  const response = new ServerResponse(own)
+  const socket = { _httpMessage: response }
+  for (const request of [own, other]) {
+    Object.defineProperty(request, 'socket', { value: socket })
+    expect(await guard(request)).toHaveProperty('principal')
+  }
+  expect(records).toMatchObject([{ status: 200 }])
+  response.emit('close')
+  expect(records).toMatchObject([{ status: 200 }, { status: 499 }])
+})
+
+it('who waits for the outcome of an admitted request hears that it is done, and Koa reports errors once', async () => {
+  const told: boolean[] = []
+  const waiting = httpBearer({
+    authenticate: ({ ctx }, token) => {
+      exchangeOf(ctx).outcomes = [async (isDone) => void told.push(isDone)]
+      return token === 'x'
+    },
+  })
+  const app = new Koa()
+  const guard = guardRequest(app, waiting)
+  for (const token of ['x', 'y', 'x']) {
+    const { req } = mockRequest({ fields: [['Host', 'a'], ['Authorization', `Bearer ${token}`]] }) // prettier-ignore
+    await guard(req)
+  }
+  expect([told, app.listenerCount('error')]).toStrictEqual([[true, false, true], 1])
+})
+
 it.each<[string, ReadonlyArray<readonly [string, string]>, number | undefined]>([
   ['no Host', [], 400],
   ['an empty Host', [['Host', '']], 400],
@@ -133,6 +237,8 @@ it.each<[string, ReadonlyArray<readonly [string, string]>, number | undefined]>(
   const { req: request } = mockRequest({ fields: [...hosts, ['Authorization', 'Bearer good']] })
   const { refused } = await guardRequest(new Koa(), bearer)(request)
   expect(refused?.status).toBe(status)
+  // where another framework has such a check, if it wants one
+  expect((await guardRequest(new Koa(), bearer, { methods: 'all' })(request)).refused).toBeUndefined()
 })
 
 it.each([undefined, null, {}, 'x'])('a request that is %o is a TypeError that says what to pass', async (request) => {

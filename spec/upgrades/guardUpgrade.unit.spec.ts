@@ -1,6 +1,8 @@
 /** Mistakes with upgrades are TypeErrors that name the place and the fix; and which subprotocol is a token. */
+import { once } from 'node:events'
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
 import * as O from 'fp-ts/lib/Option.js'
 import Router from '@koa/router'
 import Koa, { type Request } from 'koa'
@@ -8,6 +10,7 @@ import { also, apiApp, apiKeyHeader, httpBearer, optional, withAuth } from 'koa-
 import { fromWebSocketProtocol, guardUpgrade, type Admitted } from 'koa-with-auth/upgrades'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { ownStrings } from '../../src/upgrades/guardUpgrade.js'
+import { ownEnds } from '../support/runs/ownEnds.js'
 import { expectLinear } from '../support/runs/growth.js'
 
 const app = new Koa()
@@ -43,6 +46,32 @@ describe('guardUpgrade', () => {
       /^guardUpgrade\(app, a\) returns a function of \(request, socket, head\); call it with the arguments of a server's event "upgrade"/,
     )
   })
+})
+
+it('an admitted upgrade leaves its socket as it was, and the signal waits until the socket is closed', async () => {
+  const waiting = ownEnds()
+  const expiring = httpBearer({ authenticate: () => ({ expiresAt: new Date('2100-01-01') }) })
+  const upgrading = async () => {
+    const request = new IncomingMessage(new Socket())
+    const lines = { Host: 'a', Authorization: 'Bearer x' }
+    request.rawHeaders = Object.entries(lines).flat()
+    request.headers = { host: 'a', authorization: 'Bearer x', upgrade: 'x' }
+    const socket = new PassThrough()
+    const before = socket.listenerCount('close')
+    const admitted = await guardUpgrade(app, expiring)(request, socket, Buffer.alloc(0))
+    return { socket, admitted: admitted!, listeners: () => socket.listenerCount('close') - before }
+  }
+  const { socket, admitted, listeners } = await upgrading()
+  expect([listeners(), socket.listenerCount('error')]).toStrictEqual([0, 1])
+  expect(admitted.signal).toBe(admitted.ends)
+  expect([listeners(), waiting()]).toStrictEqual([1, 1])
+  socket.destroy()
+  await once(socket, 'close')
+  expect(waiting()).toBe(0)
+  const late = await upgrading()
+  late.socket.destroy()
+  await once(late.socket, 'close')
+  expect([late.admitted.signal.aborted, waiting()]).toStrictEqual([false, 0])
 })
 
 it('guardUpgrade returns a guard with the types of its authenticators', () => {

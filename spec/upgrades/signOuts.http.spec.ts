@@ -17,9 +17,11 @@ const site = async () => {
   const running = await sessionsApp()
   const meanwhile: Array<() => Promise<unknown>> = []
   const after: Array<() => Promise<unknown>> = []
+  let isAllowed = true
+  const forbid = () => (isAllowed = false)
   const late = authorize(async () => {
     for (const run of meanwhile.splice(0)) await run()
-    return true
+    return isAllowed
   })
   const key = apiKeyHeader({ authenticate: (_request, given) => given === 'k1' && { username: 'robot' } })
   const guard = guardUpgrade(running.app, [pipe(sessionAuth(), late), pipe(key, late)])
@@ -46,7 +48,7 @@ const site = async () => {
   const [anna, sam] = [await signedIn('anna'), await signedIn('sam')]
   const upgrade = (lines: ReadonlyArray<string> = []) =>
     sendUpgrade(server.port, 'GET /live', [`Cookie: ${anna.header()}`, ...lines])
-  return { ...server, signing: running.signing, anna, sam, meanwhile, after, open, upgrade, end }
+  return { ...server, signing: running.signing, anna, sam, meanwhile, after, open, upgrade, end, forbid }
 }
 
 type Site = Awaited<ReturnType<typeof site>>
@@ -62,7 +64,10 @@ describe('an upgrade whose user signs out during the decision', () => {
     const made = await site()
     const records: Decision[] = []
     onTestFinished(on('decision', (record) => records.push(record)))
-    made.meanwhile.push(() => signOut(made))
+    made.meanwhile.push(
+      () => made.sam.post('/logout'),
+      () => signOut(made),
+    )
     const answers = [await made.upgrade(), await made.upgrade()]
     for (const answer of answers) {
       expect(answer.status).toBe(401)
@@ -90,6 +95,13 @@ describe('an upgrade whose user signs out during the decision', () => {
     expect(made.open.size).toBe(0)
   })
 
+  it('is a 403 if it is not allowed either way', async () => {
+    const made = await site()
+    made.forbid()
+    made.meanwhile.push(() => made.signing.logOutEverywhere('anna'))
+    expect((await made.upgrade()).status).toBe(403)
+  })
+
   it('after the decision, but before its socket is registered, is closed', async () => {
     const made = await site()
     made.after.push(() => made.signing.logOutEverywhere('anna'))
@@ -105,6 +117,7 @@ describe('another upgrade', () => {
       () => made.sam.post('/logout'),
       () => made.signing.logOutEverywhere('root'),
     )
+    made.after.push(() => made.signing.logOutEverywhere('sam'))
     expect((await made.upgrade()).status).toBe(101)
     expect(made.admitted).toEqual([{ username: 'anna', isActive: true }])
     expect(made.open.size).toBe(1)

@@ -302,7 +302,7 @@ const sendTo = (response: AnyResponse, { status, statusMessage, headers = {}, bo
     }
     response.statusCode = status
     // HTTP/2 has none (RFC 9113 §8.3.2)
-    if (response instanceof ServerResponse && statusMessage !== undefined) response.statusMessage = statusMessage
+    if (response instanceof ServerResponse) response.statusMessage = statusMessage ?? ''
   }
   if (!response.writableEnded) response.end(body ?? '')
 }
