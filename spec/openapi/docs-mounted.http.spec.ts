@@ -69,7 +69,8 @@ const third = (outer: Router) => {
   outer.use(open().routes()).use(other.routes()).use(apiApp().get('/third', () => {}).routes()) // prettier-ignore
 }
 const alike = () => {
-  const outer = new Router().use('/v1', pets().routes()).get('/admin', withAuth(basic), () => {})
+  const api = pets().post('/docs', () => {})
+  const outer = new Router().use('/v1', api.routes()).get('/admin', withAuth(basic), () => {})
   return outer.get('/v1/api2', () => {}).get('/v1/apis/x', () => {})
 }
 
@@ -83,7 +84,10 @@ const one = (prefix: string) => ({ [`GET ${prefix}/pets`]: [{ bearer: [] }] })
 const inside = () => {
   const router = plain()
   router.use(docs(router, about)).use('/internal', docs(router, about))
-  return new Router().use('/v1', router.routes()).get('/other', () => {})
+  return new Router()
+    .use('/v1', router.routes())
+    .get('/other', () => {})
+    .get('/v1/api2', () => {})
 }
 const later = () => {
   const router = plain()
@@ -132,7 +136,11 @@ describe('the document of an application, or of docs(router), lists its own oper
       twice,
       { '/v1/api/openapi.json': of('/v1/api', 'basic'), '/v2/api/openapi.json': of('/v2/api', 'bearer') },
     ],
-    ['and no sibling that begins with the same characters', alike, { '/v1/api/openapi.json': of('/v1/api') }],
+    [
+      'and no sibling that begins with the same characters; another method does not take the place of the page',
+      alike,
+      { '/v1/api/openapi.json': { ...of('/v1/api'), 'POST /v1/api/docs': [] } },
+    ],
     [
       'of a router that docs is mounted on, at the root and below a path',
       inside,
@@ -154,6 +162,15 @@ describe('the document of an application, or of docs(router), lists its own oper
     const tools = new Router({ prefix: '/tools' }).get('/other', () => {}).use(docs(router, about))
     const { url } = await serve(docs(router, about), tools.routes(), router.routes())
     for (const path of ['/openapi.json', '/tools/openapi.json']) expect(await listed(url + path)).toEqual(one('/api'))
+  })
+
+  it('is made once, and is served if one router mounts it twice there', async () => {
+    let made = 0
+    const page = docs(plain(), { ...about, 'x-made': { toJSON: () => ++made } })
+    const { url } = await serve(new Router().use(page).use(page).use('/again', page).routes())
+    for (const path of ['/openapi.json', '/openapi.json', '/again/openapi.json', '/again/openapi.json'])
+      expect((await ask(url + path)).status).toBe(200)
+    expect([made, (await ask(`${url}/docs`)).status]).toEqual([1, 200])
   })
 
   it('has the parameters of its prefix', async () => {

@@ -3,6 +3,8 @@ import Router, { type RouterInstance } from '@koa/router'
 import { apiKeyHeader, httpBasicAuth, httpBearer, operation, optional, withAuth } from 'koa-with-auth'
 import { openApi, type OpenApiOptions } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
+import { decideOf, make } from '../../src/core/Authenticator.js'
+import { leaves } from '../../src/core/Description.js'
 import { addUnchecked, guardOf } from '../support/models/levels.js'
 
 // The document of a router.
@@ -110,19 +112,23 @@ describe('documents', () => {
 
     it('are one for equal templates, with the first names of the parameters', () => {
       const id = { name: 'other', in: 'path', description: 'of put', schema: { type: 'integer' as const } }
-      const { paths } = documented(
-        routed((r) => r.get('/x/:id/y/:n', none).put('/x/:other/y/:m', operation({ parameters: [id] }), none)),
+      const reference = { $ref: '#/components/parameters/M' }
+      const router = routed((r) =>
+        r.get('/x/:id/y/:n', none).put('/x/:other/y/:m', operation({ parameters: [id, reference] }), none),
       )
+      const components = { parameters: { M: parameter('m', { example: '1' }) } }
+      const { paths } = openApi(router, { ...about, components } as OpenApiOptions)
       expect(Object.keys(paths)).toEqual(['/x/{id}/y/{n}'])
       expect(paths['/x/{id}/y/{n}']?.put?.parameters).toEqual([
         parameter('id', { description: 'of put', schema: { type: 'integer' } }),
-        parameter('n'),
+        parameter('n', { example: '1' }),
       ])
     })
 
     it('leave out what no path can express, which is listed elsewhere with its guard', () => {
       const router = routed((r) => {
-        r.get(/^\/r\d$/, operation({ summary: 'By number' }), withAuth(bearer), none)
+        const numbered = operation({ summary: 'By number', parameters: [{ name: 'n', in: 'path' }] })
+        r.get(/^\/r\d$/, numbered, withAuth(bearer), none).stack[0]!.methods.push('PROPFIND')
         r.register('/dav', ['PROPFIND', 'GET'], none)
         r.get('/a/:x', none).get(
           '/a/*y',
@@ -136,7 +142,7 @@ describe('documents', () => {
       expect(undescribed).toEqual([
         {
           path: '/^\\/r\\d$/',
-          methods: ['GET'],
+          methods: ['GET', 'PROPFIND'],
           reason: 'a regular expression is not a path template',
           summary: 'By number',
           security: [{ bearer: [] }],
@@ -144,6 +150,25 @@ describe('documents', () => {
         { path: '/dav', methods: ['PROPFIND'], reason: 'OpenAPI 3.1 has no field for these methods', security: [] },
         { path: '/a/{y}', methods: ['GET'], reason: 'GET /a/:x has the same path template' },
       ])
+    })
+  })
+
+  describe('a guard that reads more than its scheme', () => {
+    const [leaf] = leaves(bearer.description)
+    const signed = make({ ...leaf!, headers: ['Signature', 'Digest'], sender: 'acme' }, decideOf(bearer))
+
+    it('adds header fields that the operation does not declare, in any letter case', () => {
+      const parameters = [{ name: 'signature', in: 'header', description: 'as it says' }]
+      const router = routed((r) => r.post('/x', operation({ parameters }), withAuth(signed), none))
+      expect(Reflect.get(operations(router)['post /x']!, 'parameters')).toEqual([
+        ...parameters,
+        { name: 'Digest', in: 'header', required: true, schema: { type: 'string' } },
+      ])
+    })
+
+    it('lists its operation as a webhook of the sender, by a JSON Pointer (RFC 6901)', () => {
+      const { webhooks } = documented(routed((r) => r.post('/a~b/:c', withAuth(signed), none)))
+      expect(webhooks).toEqual({ 'acme /a~b/{c}': { $ref: '#/paths/~1a~0b~1%7Bc%7D' } })
     })
   })
 

@@ -100,15 +100,18 @@ describe('the responses of', () => {
     })
   })
 
-  it('a schema is described as it is written out, not as it is read', () => {
-    const born = z.string().transform((text) => text.length)
-    expect(responsesIn({ 201: z.object({ at: born.pipe(z.number()) }) })).toMatchObject({
-      201: { content: { 'application/json': { schema: { properties: { at: { type: 'number' } } } } } },
-    })
+  it('a schema is described as it is written out, and that of a body as it is read', () => {
+    const born = z.object({ at: z.string().transform((text) => text.length).pipe(z.number()) }) // prettier-ignore
+    const content = (type: string) => ({ 'application/json': { schema: { properties: { at: { type } } } } })
+    expect(responsesIn({ 201: born })).toMatchObject({ 201: { content: content('number') } })
+    expect(bodyOf(born)).toMatchObject({ content: content('string') })
   })
 
   it('what is no status is a TypeError', () => {
-    expect(() => operation({ responses: { ok: pet as never } })).toThrow(/ok is not a status; write one such as 200/)
+    for (const status of ['ok', '2000', '600', '20X', '5xx'])
+      expect(() => operation({ responses: { [status]: pet as never } })).toThrow(
+        `${status} is not a status; write one such as 200`,
+      )
     expect(() => operation({ responses: { 200: 'x' as never } })).toThrow(TypeError)
   })
 })
@@ -180,7 +183,10 @@ describe('the body of', () => {
         ],
       },
     ],
-    [t.type({ a: t.unknown, b: t.undefined }), { type: 'object', properties: { a: {}, b: {} } }],
+    [
+      t.type({ a: t.unknown, b: t.undefined, c: t.readonly(t.unknown), d: t.refinement(t.unknown, () => true) }),
+      { type: 'object', properties: { a: {}, b: {}, c: {}, d: {} } },
+    ],
   ])('the codec %# follows its tags', (codec, schema) => {
     expect(bodyOf(codec)).toEqual(described(schema))
   })
@@ -204,7 +210,7 @@ describe('the body of', () => {
     expect(() => bodyOf(wrong)).toThrow(/^operation\(\{ requestBody \}\) must be an object/)
   })
 
-  it.each([{}, { schema: z.string() }, { type: 'object', properties: {} }, { content: null }, z])(
+  it.each([{}, { schema: z.string() }, { type: 'object', properties: {} }, { content: null }, { $ref: 7 }, z])(
     'an object of another form is a TypeError, case %#',
     (wrong) => {
       expect(() => bodyOf(wrong)).toThrow(TypeError)

@@ -78,6 +78,8 @@ describe('templatesOf', () => {
     ['', 'a path begins with a slash'],
     ['/a\\{b', plain],
     ['/a\\?b', plain],
+    ['/a#b', plain],
+    ['/a\\}b', plain],
     ['/a(b', 'not a pattern that path-to-regexp reads'],
   ])('has a reason why %s is not a template', (pattern, reason) => {
     expect(pathsOf(pattern)).toEqual([`! ${reason}`])

@@ -316,7 +316,7 @@ describe('failures', () => {
 })
 
 describe('what an operation takes besides', () => {
-  const form = formAuth({ fields: ['email', 'Password'], authenticate: () => 'anna' })
+  const form = formAuth({ fields: ['email', 'Passwd', 'passPhrase'], authenticate: () => 'anna' })
   const note = owned('note', { param: 'id', find: () => 'milk' })
   const token = httpBearer({ authenticate: () => 'anna' })
   const [leaf] = leaves(token.description)
@@ -325,8 +325,28 @@ describe('what an operation takes besides', () => {
   it('a form is the body of the methods that have one, and a password is shown as one in any letter case', () => {
     const taken = pathItemMethods.filter((method) => requestBodyOf(form.description, method) !== undefined)
     expect(taken).toEqual(['put', 'post', 'patch'])
-    const content = { 'application/json': { schema: { properties: { Password: { format: 'password' } } } } }
-    expect(requestBodyOf(form.description, 'post')).toMatchObject({ required: true, content })
+    const secret = { type: 'string', minLength: 1, maxLength: expect.any(Number) as number, format: 'password' }
+    const { format: _, ...plain } = secret
+    expect(requestBodyOf(form.description, 'post')?.content['application/json']?.schema).toMatchObject({
+      properties: { email: plain, Passwd: secret, passPhrase: secret },
+    })
+    expect(requestBodyOf(form.description, 'post')?.required).toBe(true)
+  })
+
+  it.each<[string, Authenticator<unknown>, string]>([
+    ['alone', form, '**Guarded** by the fields `email` and `Passwd` and `passPhrase` of the request body.'],
+    [
+      'or another form',
+      anyOf([form, formAuth({ fields: ['code'], authenticate: () => 'anna' })]),
+      'The fields `email` and `Passwd` and `passPhrase`, or `code` of the request body are a credential, too.',
+    ],
+    [
+      'or a token',
+      anyOf([form, token]),
+      'The fields `email` and `Passwd` and `passPhrase` of the request body are a credential, too.',
+    ],
+  ])('a form is described: %s', (_what, auth, remark) => {
+    expect(securityOf(Requirement.guardedBy(auth)).remark).toBe(remark)
   })
 
   it('a header is required if every alternative reads it', () => {

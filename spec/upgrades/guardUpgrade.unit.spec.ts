@@ -8,10 +8,11 @@ import Router from '@koa/router'
 import Koa, { type Request } from 'koa'
 import { also, apiApp, apiKeyHeader, httpBearer, optional, withAuth } from 'koa-with-auth'
 import { fromWebSocketProtocol, guardUpgrade, type Admitted } from 'koa-with-auth/upgrades'
-import { describe, expect, expectTypeOf, it } from 'vitest'
+import { describe, expect, expectTypeOf, it, vi } from 'vitest'
 import { ownStrings } from '../../src/upgrades/guardUpgrade.js'
 import { ownEnds } from '../support/runs/ownEnds.js'
 import { expectLinear } from '../support/runs/growth.js'
+import { stopped } from '../support/sites/eventsSite.js'
 
 const app = new Koa()
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
@@ -48,19 +49,29 @@ describe('guardUpgrade', () => {
   })
 })
 
+const expiring = httpBearer({
+  authenticate: (_request, token) => token === 'good' && { expiresAt: new Date('2100-01-01') },
+})
+
+const upgrading = async (token = 'good') => {
+  const request = new IncomingMessage(new Socket())
+  request.rawHeaders = ['Host', 'a', 'Authorization', `Bearer ${token}`]
+  request.headers = { host: 'a', authorization: `Bearer ${token}`, upgrade: 'x' }
+  const socket = new PassThrough()
+  const before = socket.listenerCount('close')
+  const admitted = await guardUpgrade(app, expiring)(request, socket, Buffer.alloc(0))
+  return { socket, admitted: admitted!, listeners: () => socket.listenerCount('close') - before }
+}
+
+it('a refused upgrade leaves no timer when its socket is closed', async () => {
+  stopped()
+  const { socket, admitted } = await upgrading('bad')
+  await once(socket, 'close')
+  expect([admitted, vi.getTimerCount()]).toStrictEqual([undefined, 0])
+})
+
 it('an admitted upgrade leaves its socket as it was, and the signal waits until the socket is closed', async () => {
   const waiting = ownEnds()
-  const expiring = httpBearer({ authenticate: () => ({ expiresAt: new Date('2100-01-01') }) })
-  const upgrading = async () => {
-    const request = new IncomingMessage(new Socket())
-    const lines = { Host: 'a', Authorization: 'Bearer x' }
-    request.rawHeaders = Object.entries(lines).flat()
-    request.headers = { host: 'a', authorization: 'Bearer x', upgrade: 'x' }
-    const socket = new PassThrough()
-    const before = socket.listenerCount('close')
-    const admitted = await guardUpgrade(app, expiring)(request, socket, Buffer.alloc(0))
-    return { socket, admitted: admitted!, listeners: () => socket.listenerCount('close') - before }
-  }
   const { socket, admitted, listeners } = await upgrading()
   expect([listeners(), socket.listenerCount('error')]).toStrictEqual([0, 1])
   expect(admitted.signal).toBe(admitted.ends)
