@@ -227,7 +227,7 @@ const requireOf = ({ source, specifiers }) => {
 }
 
 // Packages with native code are in no bundle. webpack and Turbopack take an `import()` that they do not find as an error, without this
-const outside = (code) => code.replace(/\bimport\((?=[`"']@(?:node-rs|libsql)\/)/g, 'import(/*webpackIgnore:true*/')
+const outside = (code) => code.replace(/\bimport\((?=[`"']@node-rs\/)/g, 'import(/*webpackIgnore:true*/')
 
 // A literal `import()` is of an optional package, or of a chunk. Some loaders of CommonJS have no `import()`, and some
 // do not require ES modules

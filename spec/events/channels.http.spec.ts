@@ -98,8 +98,8 @@ describe('koa-with-auth:store-outage', () => {
     const ask = async () => (await get(undefined, { 'X-Key': key })).status
     expect([await ask(), records]).toStrictEqual([200, []])
 
-    const locker = await another(url.replace('file:', ''))
-    const unlock = await locker.lock()
+    const locker = another(url.replace('file:', ''))
+    const unlock = locker.lock()
     const failing = ['bert', 'carl'].map((owner) => keys.issue({ owner }))
     for (const one of failing) await expect(one).rejects.toThrow(/API keys (?:failed|did not answer)/)
     expect(records).toMatchObject([{ event: 'begun', store: 'api-keys' }])

@@ -63,11 +63,9 @@ describe('an application in one file', () => {
   it('webpack and Turbopack, which find no package with native code, are told to leave it outside', () => {
     const files = plain.files.filter((file) => /\.js$/.test(file))
     const texts = files.map((file) => readFileSync(join(plain.folder, 'node_modules/koa-with-auth', file), 'utf8'))
-    const later = texts.flatMap((text) => text.match(/import\([^)]*@(?:node-rs|libsql)\/[\w-]+/g) ?? [])
+    const later = texts.flatMap((text) => text.match(/import\([^)]*@node-rs\/[\w-]+/g) ?? [])
     expect(new Set(later)).toStrictEqual(
-      new Set(
-        ['node-rs/argon2', 'node-rs/bcrypt', 'libsql/client'].map((name) => `import(/*webpackIgnore:true*/\`@${name}`),
-      ),
+      new Set(['node-rs/argon2', 'node-rs/bcrypt'].map((name) => `import(/*webpackIgnore:true*/\`@${name}`)),
     )
   })
 
@@ -75,7 +73,7 @@ describe('an application in one file', () => {
   const banner = { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" }
 
   it('as CommonJS it has what is installed, and runs alone', async () => {
-    const native = ['@node-rs/*', '@libsql/client']
+    const native = ['@node-rs/*']
     const code = await bundled(whole, `${all}\n${used}`, { format: 'cjs', external: native })
     expect(runAlone(whole, 'alone.cjs', code)).toStrictEqual(entries.map(() => true))
   })
@@ -86,10 +84,21 @@ describe('an application in one file', () => {
     }
     const code = await bundled(whole, `${all}\n${used}`, {
       format: 'esm',
-      external: ['@node-rs/*', '@libsql/client'],
+      external: ['@node-rs/*'],
       banner,
     })
     expect(runAlone(whole, 'alone.mjs', code)).toStrictEqual(entries.map(() => true))
+  })
+
+  it.each(['esm', 'cjs'] as const)('finds the engine of SQLite, which is in no bundle (%s)', async (format) => {
+    const program = `import { sqliteStore } from 'koa-with-auth/stores'
+      const store = sqliteStore({ url: 'file::memory:', engine: '@libsql/client' })
+      store.insert('a', 'text', 1000).then(console.log, console.log)`
+    const path = join(whole.folder, `sqlite.${format === 'cjs' ? 'cjs' : 'mjs'}`)
+    writeFileSync(path, await bundled(whole, program, { format }))
+    const printed = execFileSync(process.execPath, [path], { encoding: 'utf8', cwd: whole.folder })
+    rmSync(path)
+    expect(printed).toBe('true\n')
   })
 
   it('says at its start what is missing, if it was bundled without it', async () => {

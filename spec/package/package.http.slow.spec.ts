@@ -204,7 +204,7 @@ describe('the packed package', () => {
     { entry: 'audit', optional: [] },
     { entry: 'openapi', optional: [] },
     { entry: 'sessions', optional: ['koa-session'] },
-    { entry: 'stores', optional: ['@libsql/client'] },
+    { entry: 'stores', optional: [] },
     { entry: 'testing', optional: ['koa'] },
     { entry: 'testing/laws', optional: ['koa', 'fast-check'] },
   ])('loads with $entry only Node, the required peers, the dependencies, and $optional', ({ entry, optional }) => {

@@ -77,7 +77,6 @@ const forSpecs = {
   'signatures/webBotAuth.ts: webBotAuthOver':
     'the same with other fetched directories, because those of agents are on the Internet',
   'stores/sqlite.ts: openSqlite': 'a connection beside that of a store, as of another process',
-  'stores/sqlite.ts: withValues': 'how values are written into SQL, compared with what SQLite reads',
 }
 
 describe('the structure of the sources', () => {

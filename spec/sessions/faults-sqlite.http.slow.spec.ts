@@ -36,15 +36,15 @@ afterAll(async () => {
 })
 
 // Everything is written to the file
-const checkpoint = async (client: Another): Promise<boolean> => {
-  const [row] = await client.execute('pragma wal_checkpoint(truncate)')
+const checkpoint = (client: Another): boolean => {
+  const [row] = client.execute('pragma wal_checkpoint(truncate)')
   return row?.['busy'] === 0
 }
 
 // Copied as for a backup
-const backup = async (path = file, engine?: SqliteEngine): Promise<Buffer> => {
-  const client = await another(path, engine)
-  await checkpoint(client)
+const backup = (path: string, engine: SqliteEngine): Buffer => {
+  const client = another(path, engine)
+  checkpoint(client)
   client.close()
   return readFileSync(path)
 }
@@ -55,13 +55,13 @@ const truncated = (restore: (kept: Buffer) => void): Fault => {
   let kept: Buffer | undefined
   return {
     begin: async () => {
-      const client = await another(file)
-      await client.execute('pragma busy_timeout = 0')
+      const client = another(file)
+      client.execute('pragma busy_timeout = 0')
       while (kept === undefined) {
         process.kill(site.pid, 'SIGSTOP')
         try {
-          await client.execute('pragma user_version = 1')
-          if (await checkpoint(client)) {
+          client.execute('pragma user_version = 1')
+          if (checkpoint(client)) {
             kept = readFileSync(file)
             truncateSync(file, 0)
           }
@@ -89,9 +89,9 @@ describe('sessions in SQLite under load', () => {
     let client: Another
     let unlock: () => void
     const outcome = await underFault(site, load, {
-      begin: async () => {
-        client = await another(file)
-        unlock = await client.lock()
+      begin: () => {
+        client = another(file)
+        unlock = client.lock()
       },
       end: () => {
         unlock()
@@ -138,15 +138,15 @@ describe.each(engines)('sqliteStore by %s, locked by another connection', (engin
     const path = join(folder, `${engine.replace(/\W/g, '')} locked.db`)
     const store = sqliteStore({ url: `file:${path}`, engine })
     await store.insert('id', 'first', 60_000)
-    const client = await another(path, engine)
-    const unlock = await client.lock()
+    const client = another(path, engine)
+    const unlock = client.lock()
     const updating = store.update('id', 'second', 60_000)
     await pause(200)
     unlock()
     expect(await updating).toBe(true)
-    const rows = await client.execute('select text from auth_texts')
+    const rows = client.execute('select text from auth_texts')
     expect(rows.map((row) => row['text'])).toEqual(['second'])
-    expect(await client.execute('delete from auth_texts returning text')).toHaveLength(1)
+    expect(client.execute('delete from auth_texts returning text')).toHaveLength(1)
     client.close()
     store.close()
   })
@@ -157,7 +157,7 @@ describe.each(engines)('sqliteStore by %s, its file truncated', (engine) => {
     const path = join(folder, `${engine.replace(/\W/g, '')} truncated.db`)
     const store = sqliteStore({ url: `file:${path}`, engine })
     await store.insert('id', 'text', 60_000)
-    const kept = await backup(path, engine)
+    const kept = backup(path, engine)
     truncateSync(path, 0)
     const answers: unknown[] = []
     for (let time = 0; time < 5; time++) {

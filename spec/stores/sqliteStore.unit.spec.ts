@@ -72,10 +72,10 @@ describe.each(engines)('sqliteStore by %s', (engine) => {
       await store.add('set', `old ${at}`, LIFETIME)
     }
     clock.move(2 * LIFETIME)
-    const other = await another(path, engine)
+    const other = another(path, engine)
     onTestFinished(() => other.close())
-    const rows = async () => {
-      const [counted] = await other.execute(
+    const rows = () => {
+      const [counted] = other.execute(
         'select (select count(*) from auth_texts) as texts, (select count(*) from auth_members) as members',
       )
       return [Number(counted?.['texts']), Number(counted?.['members'])]
@@ -83,7 +83,7 @@ describe.each(engines)('sqliteStore by %s', (engine) => {
     const left: number[][] = []
     for (let at = 0; at < 6; at += 1) {
       await store.end('new', LIFETIME)
-      left.push(await rows())
+      left.push(rows())
     }
     expect(left[0]).toStrictEqual([23, 22])
     expect(left.at(-1)).toStrictEqual([1, 0])

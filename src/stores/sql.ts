@@ -83,8 +83,6 @@ until = case when auth_texts.text is null then ${greatest}(auth_texts.until, exc
 
 interface SqlEngine {
   readonly statements: ReturnType<typeof statementsIn>
-  /** `get` of one key, of two, ...: one column `kept`, with the place of a key as a digit and its text, or null. Further: as for many. */
-  readonly few?: ReadonlyArray<string>
   readonly read: (sql: string, values: ReadonlyArray<SqlValue>) => Promise<ReadonlyArray<SqlRow>>
   readonly change: (sql: string, values: ReadonlyArray<SqlValue>) => Promise<boolean>
   /** How a string is written as a value, and read in a row, if it is not written as it is. */
@@ -128,15 +126,7 @@ const columnText = (column: unknown): string => {
   throw new TypeError('a row of the store has a column that is no string')
 }
 
-const placed = (count: number, rows: ReadonlyArray<SqlRow>): ReadonlyArray<string | undefined> => {
-  const texts = Array<string | undefined>(count).fill(undefined)
-  for (const { kept } of rows) {
-    if (kept !== null) texts[Number(columnText(kept).charAt(0))] = columnText(kept).slice(1)
-  }
-  return texts
-}
-
-export const sqlStore = ({ statements, few = [], read, ...engine }: SqlEngine): Store => {
+export const sqlStore = ({ statements, read, ...engine }: SqlEngine): Store => {
   const { written = identity, readText = columnText } = engine
   const change = async (sql: string, ...values: ReadonlyArray<SqlValue>): Promise<boolean> => {
     const isChanged = await engine.change(sql, values)
@@ -146,8 +136,6 @@ export const sqlStore = ({ statements, few = [], read, ...engine }: SqlEngine): 
   const key = (given: string): string => written(storedKey(given))
   const text = (given: string): string => written(wellFormed(given))
   const get = async (keys: ReadonlyArray<string>): Promise<ReadonlyArray<string | undefined>> => {
-    const sql = few[keys.length - 1]
-    if (sql !== undefined) return placed(keys.length, await read(sql, keys.map(key)))
     const rows = await read(statements.get(keys.length), keys.map(key))
     const found = new Map(rows.map((row) => [readText(row['id']), readText(row['text'])]))
     return keys.map((one) => found.get(storedKey(one)))

@@ -1,29 +1,33 @@
 /**
- * An SQLite file, read and written without blocking the event loop. `sqliteStore` uses it.
+ * An SQLite file, read and written without waiting for its locks on the event loop. `sqliteStore` uses it.
  *
- * The engine is `node:sqlite` if this Node has it (22.13 and later), otherwise `@libsql/client`. Both read and write the same files.
- * `node:sqlite` is given the face of the client of libsql, as far as the store uses it.
+ * The engine is `node:sqlite` if this Node has it (22.13 and later), otherwise that of `@libsql/client`. Both read and write the same files,
+ * and both have the methods that are used here. The client itself compiles a statement at each call, which takes longer than to run it.
  *
  * A file is opened when it is first used, and again after a failure. A locked file is tried again: SQLite's own waiting would block the
  * event loop. A power failure can undo the last moments. The end of a process undoes nothing.
  */
 import { statSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { setTimeout as pause } from 'node:timers/promises'
 import { unlessThrown } from '../core/data.js'
 import { singleFlight } from '../core/memory.js'
 import type { Check } from '../core/options.js'
-import type { SqlValue } from './sql.js'
+import type { SqlRow, SqlValue } from './sql.js'
 
-interface SqliteRows {
-  readonly rows: ReadonlyArray<Readonly<Record<string, unknown>>>
-}
-
-interface SqliteClient {
-  readonly execute: (statement: string | { readonly sql: string; readonly args: SqlValue[] }) => Promise<SqliteRows>
-  /** Runs several statements. If one fails, all of them are undone. */
-  readonly executeMultiple: (sql: string) => Promise<void>
+interface SqliteConnection {
+  readonly prepare: (sql: string) => SqliteStatement
+  /** Runs several statements. */
+  readonly exec: (sql: string) => void
   readonly close: () => void
 }
+
+interface SqliteStatement {
+  readonly all: (...values: ReadonlyArray<SqlValue>) => ReadonlyArray<SqlRow>
+  readonly run: (...values: ReadonlyArray<SqlValue>) => { readonly changes: number | bigint }
+}
+
+type Engine = new (path: string) => SqliteConnection
 
 /** Which file. */
 export interface SqliteOptions {
@@ -36,39 +40,40 @@ export interface SqliteOptions {
   readonly engine?: 'node:sqlite' | '@libsql/client' | undefined
 }
 
-// The part of node:sqlite that is used here; the types of Node 20 do not have it
-interface NodeSqlite {
-  readonly DatabaseSync: new (path: string) => {
-    readonly prepare: (sql: string) => NodeStatement
-    readonly exec: (sql: string) => void
-    readonly close: () => void
+const nodeEngine = (): Engine | undefined => {
+  // Safe: Node documents this class, which the types of Node 20 do not have
+  const found = process.getBuiltinModule('node:sqlite') as { readonly DatabaseSync: Engine } | undefined
+  return found?.DatabaseSync
+}
+
+const CLIENT = '@libsql/client'
+
+const libsqlEngine = (): Engine => {
+  try {
+    // in a bundle, this module may be elsewhere, and is at no place in CommonJS that esbuild made
+    const client =
+      unlessThrown(() => createRequire(import.meta.url).resolve(CLIENT)) ??
+      createRequire(`${process.cwd()}/`).resolve(CLIENT)
+    // Safe: libsql, which the client depends on, documents this class
+    return createRequire(client)('libsql') as Engine
+  } catch (cause) {
+    throw new Error(`koa-with-auth/stores needs ${CLIENT} for sqliteStore: npm install ${CLIENT}`, { cause })
   }
 }
-interface NodeStatement {
-  readonly all: (...values: ReadonlyArray<SqlValue>) => SqliteRows['rows']
-}
-
-const nodeSqlite = (): NodeSqlite | undefined =>
-  // Safe: Node documents this class
-  process.getBuiltinModule('node:sqlite') as NodeSqlite | undefined
 
 export const sqliteEngine: Check = (where, value) => {
-  if (value === undefined || value === '@libsql/client') return
-  if (value !== 'node:sqlite') throw new TypeError(`${where} must be 'node:sqlite' or '@libsql/client'`)
-  if (nodeSqlite() === undefined) throw new TypeError(`${where}: this Node has no node:sqlite; use '@libsql/client'`)
+  if (value === undefined || value === CLIENT) return
+  if (value !== 'node:sqlite') throw new TypeError(`${where} must be 'node:sqlite' or '${CLIENT}'`)
+  if (nodeEngine() === undefined) throw new TypeError(`${where}: this Node has no node:sqlite; use '${CLIENT}'`)
 }
 
-/** Opens a file. Rejects, or fails later, if that is impossible. */
-export const openSqlite = async (url: string, engine?: SqliteOptions['engine']): Promise<SqliteClient> => {
-  const native = engine === '@libsql/client' ? undefined : nodeSqlite()
-  if (native !== undefined) return nodeClient(native, sqlitePath(url))
-  const { createClient } = await import('@libsql/client').catch((cause: unknown) => {
-    throw new Error('koa-with-auth/stores needs @libsql/client for sqliteStore: npm install @libsql/client', { cause })
-  })
-  return createClient({ url, timeout: 0, concurrency: 1 })
+/** Opens a file. Throws, or fails later, if that is impossible. */
+export const openSqlite = (url: string, engine?: SqliteOptions['engine']): SqliteConnection => {
+  const native = engine === CLIENT ? undefined : nodeEngine()
+  return new (native ?? libsqlEngine())(sqlitePath(url))
 }
 
-// As libsql reads it: `file:` and a path, or a URL without a host; the part after a question mark is for other databases
+// `file:` and a path, or a URL without a host; the part after a question mark is for other databases
 const sqlitePath = (url: string): string =>
   decodeURIComponent(url.replace(/^file:(?:\/\/(?:localhost)?(?=\/))?/, '').replace(/[?#].*$/s, ''))
 
@@ -77,51 +82,26 @@ const codes =
   `ERROR INTERNAL PERM ABORT BUSY LOCKED NOMEM READONLY INTERRUPT IOERR CORRUPT NOTFOUND FULL CANTOPEN PROTOCOL EMPTY SCHEMA TOOBIG
   CONSTRAINT MISMATCH MISUSE NOLFS AUTH FORMAT RANGE NOTADB`.split(/\s+/)
 
-// As libsql names failures. An extended code has the primary code in its last eight bits
+// As libsql names failures. An extended code has the primary code in its last eight bits. libsql ends its words with the code of a file
+// that it cannot open
 const coded = (error: unknown): unknown => {
   if (!(error instanceof Error && 'code' in error)) return error
-  const name = 'errcode' in error ? codes[(Number(error.errcode) & 0xff) - 1] : undefined
-  const code = error.code === 'ERR_INVALID_STATE' ? 'CLIENT_CLOSED' : `SQLITE_${name ?? 'ERROR'}`
-  return Object.assign(new Error(`${code}: ${error.message}`, { cause: error }), { code })
+  const number = 'errcode' in error ? error.errcode : /(\d+)"\)$/.exec(error.message)?.[1]
+  const name = `SQLITE_${codes[(Number(number) & 0xff) - 1] ?? 'ERROR'}`
+  const code = String(error.code).startsWith('SQLITE_') ? error.code : name
+  return Object.assign(new Error(`${String(code)}: ${error.message}`, { cause: error }), { code })
 }
 
-const attempt = <A>(run: () => A): Promise<A> =>
-  new Promise((resolve) => {
-    try {
-      resolve(run())
-    } catch (error) {
-      throw coded(error)
-    }
-  })
-
-const nodeClient = async ({ DatabaseSync }: NodeSqlite, path: string): Promise<SqliteClient> => {
-  const database = await attempt(() => new DatabaseSync(path))
-  const prepared = new Map<string, NodeStatement>()
-  const rowsOf = (sql: string, args: ReadonlyArray<SqlValue>) => {
-    const statement = prepared.get(sql) ?? database.prepare(sql)
-    prepared.set(sql, statement)
-    return statement.all(...args)
-  }
-  return {
-    execute: (statement) => {
-      const { sql, args } = typeof statement === 'string' ? { sql: statement, args: [] } : statement
-      return attempt(() => ({ rows: rowsOf(sql, args) }))
-    },
-    executeMultiple: (sql) =>
-      attempt(() => {
-        try {
-          database.exec(sql)
-        } catch (error) {
-          // nothing may have been begun
-          unlessThrown(() => database.exec('rollback'))
-          throw error
-        }
-      }),
-    close: () => database.close(),
+/** Calls an engine. A failure has its code, also in front of its words. */
+const called = <A>(call: () => A): A => {
+  try {
+    return call()
+  } catch (error) {
+    throw coded(error)
   }
 }
 
-// Opening blocks the event loop, and closed clients are freed late. So in an outage, the file is not opened for every
+// Opening blocks the event loop, and closed connections are freed late. So in an outage, the file is not opened for every
 // request. The time is measured by a clock that is never set back. Otherwise an outage could last an hour longer.
 const REOPEN_AFTER = 250
 const REOPEN_IF_LOCKED_AFTER = 20
@@ -151,13 +131,32 @@ const hasCode = (error: unknown, code: RegExp): boolean =>
 /** Whether an error says that another connection holds a lock. */
 const isBusy = (error: unknown): boolean => hasCode(error, /^SQLITE_(?:BUSY|LOCKED)/)
 
+interface OpenFile {
+  readonly connection: SqliteConnection
+  readonly compiled: Map<string, SqliteStatement>
+  readonly openedAt: number
+  /** Which file it was. */
+  readonly identity: string | undefined
+}
+
 // An open file can be read although the system refuses writes (the disk is full, or read-only), but opening it writes the index of its log
-const isGood = async (client: SqliteClient, failure: unknown): Promise<boolean> => {
-  if (!hasCode(failure, /^SQLITE_(?:FULL|IOERR)/)) return isBusy(failure)
-  return client.execute('select count(*) from sqlite_master').then(
-    () => true,
-    () => false,
-  )
+const isGood = ({ connection }: OpenFile, failure: unknown): boolean =>
+  hasCode(failure, /^SQLITE_(?:FULL|IOERR)/)
+    ? unlessThrown(() => connection.prepare('select count(*) from sqlite_master').all()) !== undefined
+    : isBusy(failure)
+
+/** The time of a statement, which is its last value. */
+export const NOW = ':now'
+
+// Compiled once for a connection
+const compiled = (file: OpenFile, sql: string): SqliteStatement => {
+  const known = file.compiled.get(sql)
+  if (known !== undefined) return known
+  let values = 0
+  const numbered = sql.replace(/\?/g, () => `?${++values}`).replaceAll(NOW, `?${values + 1}`)
+  const made = file.connection.prepare(numbered)
+  file.compiled.set(sql, made)
+  return made
 }
 
 /**
@@ -168,13 +167,10 @@ export class SqliteFile {
   readonly #options: SqliteOptions
   /** Statements that create the tables, and some that fail if a table is missing. */
   readonly #tables: { readonly create: string; readonly check: string }
-  #client: SqliteClient | undefined
-  #openedAt = 0
+  #file: OpenFile | undefined
   #refused: { readonly error: unknown; readonly until: number } | undefined
   #isMade = false
-  #identity: string | undefined
   #lookAt = 0
-  readonly #opening = singleFlight(() => this.#open())
   // One wait, which all share
   readonly #wait = singleFlight(() => this.#whileLocked())
 
@@ -183,129 +179,117 @@ export class SqliteFile {
     this.#tables = tables
   }
 
-  /** Asks again while the file is locked, for so many milliseconds; then it is an outage, and rejects with the failure. */
-  async ask<A>(question: (client: SqliteClient) => Promise<A>, tryFor = TRY_FOR): Promise<A> {
-    let until: number | undefined
-    for (;;) {
-      let client = this.#client
-      try {
-        if (client !== undefined) this.#checkFile(client)
-        client ??= await this.#connected()
-        return await question(client)
-      } catch (error) {
-        if (client !== undefined) await this.#afterFailure(client, error)
-        // a lock causes a failure immediately, so the time begins with the first attempt
-        until ??= performance.now() + tryFor
-        // closed by a request that failed
-        const isPassing = isBusy(error) || hasCode(error, /^CLIENT_CLOSED$/)
-        if (!isPassing || performance.now() >= until) throw error
-      }
-      await this.#wait()
-    }
+  /** The rows of a statement. */
+  read(sql: string, values: ReadonlyArray<SqlValue>): Promise<ReadonlyArray<SqlRow>> {
+    return this.#ask((file) => compiled(file, sql).all(...values), TRY_FOR)
   }
 
-  /** Runs statements as one transaction; resolves to how many rows the last statement changed. */
-  write(sql: string, values: ReadonlyArray<SqlValue>, tryFor?: number): Promise<number> {
-    return this.ask(async (client) => {
-      // A prepared statement that meets a lock stays half run until it is garbage-collected, and until then nothing
-      // else is committed on its connection. A statement in a string that runs as a whole ends immediately. The second
-      // call follows the first in the queue of the only connection.
-      const [, { rows }] = await Promise.all([
-        client.executeMultiple(`begin immediate; ${withValues(sql, values)}; commit`),
-        client.execute('select changes() as changed'),
-      ])
-      return Number(rows[0]?.['changed'])
+  /** Runs a statement as a transaction; resolves to how many rows it changed. It tries for so many milliseconds. */
+  write(sql: string, values: ReadonlyArray<SqlValue>, tryFor = TRY_FOR): Promise<number> {
+    return this.#ask((file) => {
+      // A compiled statement that meets a lock stays half run, and until it runs again nothing is committed on its connection
+      file.connection.exec('begin immediate')
+      try {
+        const { changes } = compiled(file, sql).run(...values)
+        file.connection.exec('commit')
+        return Number(changes)
+      } catch (error) {
+        // SQLite undoes some failures itself
+        unlessThrown(() => file.connection.exec('rollback'))
+        throw error
+      }
     }, tryFor)
   }
 
   /** Closes it; the next question opens it again. */
   close(): void {
-    this.#drop(this.#client)
+    this.#file?.connection.close()
+    this.#file = undefined
   }
 
-  async #open(): Promise<SqliteClient> {
-    const { url, engine } = this.#options
-    let opened: SqliteClient | undefined
+  // Asks again while the file is locked; then it is an outage, and rejects with the failure
+  async #ask<A>(question: (file: OpenFile) => A, tryFor: number): Promise<A> {
+    let until: number | undefined
+    for (;;) {
+      try {
+        const file = this.#opened()
+        return called(() => question(file))
+      } catch (error) {
+        this.#afterFailure(error)
+        // a lock causes a failure immediately, so the time begins with the first attempt
+        until ??= performance.now() + tryFor
+        if (!isBusy(error) || performance.now() >= until) throw error
+      }
+      await this.#wait()
+    }
+  }
+
+  #opened(): OpenFile {
+    if (this.#file !== undefined) return this.#checked(this.#file)
+    if (this.#refused !== undefined && performance.now() < this.#refused.until) throw this.#refused.error
     try {
-      const before = identityOf(url)
-      opened = await openSqlite(url, engine)
-      // this package never removes tables: a file without them decides nothing until it is restored
-      await opened.executeMultiple(this.#isMade ? this.#tables.check : this.#tables.create)
-      // readers and one writer do not wait for one another
-      await opened.execute('pragma journal_mode = wal')
-      // waiting for the disk at every write would block the event loop, and the other processes meanwhile
-      await opened.execute('pragma synchronous = normal')
-      // checkpoints of few pages: those of a thousand pages, the default, block the event loop for 20 ms
-      await opened.execute('pragma wal_autocheckpoint = 100')
-      this.#isMade = !isInMemory(url)
-      this.#openedAt = performance.now()
-      this.#identity = identityOf(url)
-      if (before !== undefined && before !== this.#identity) throw replacedFile()
-      return opened
+      this.#file = this.#openAnew()
+      return this.#file
     } catch (error) {
       this.#refused = { error, until: performance.now() + (isBusy(error) ? REOPEN_IF_LOCKED_AFTER : REOPEN_AFTER) }
-      opened?.close()
       throw error
     }
   }
 
-  async #connected(): Promise<SqliteClient> {
-    if (this.#refused !== undefined && performance.now() < this.#refused.until) throw this.#refused.error
-    this.#client = await this.#opening()
-    return this.#client
+  #openAnew(): OpenFile {
+    const { url, engine } = this.#options
+    const before = identityOf(url)
+    const connection = called(() => openSqlite(url, engine))
+    try {
+      called(() => this.#prepare(connection))
+      this.#isMade = !isInMemory(url)
+      const identity = identityOf(url)
+      if (before !== undefined && before !== identity) throw replacedFile()
+      return { connection, compiled: new Map(), openedAt: performance.now(), identity }
+    } catch (error) {
+      connection.close()
+      throw error
+    }
   }
 
-  #checkFile(client: SqliteClient): void {
-    if (performance.now() < this.#lookAt) return
+  #prepare(connection: SqliteConnection): void {
+    // this package never removes tables: a file without them decides nothing until it is restored
+    connection.exec(this.#isMade ? this.#tables.check : this.#tables.create)
+    // readers and one writer do not wait for one another
+    connection.exec('pragma journal_mode = wal')
+    // waiting for the disk at every write would block the event loop, and the other processes meanwhile
+    connection.exec('pragma synchronous = normal')
+    // checkpoints of few pages: those of a thousand pages, the default, block the event loop for 20 ms
+    connection.exec('pragma wal_autocheckpoint = 100')
+  }
+
+  #checked(file: OpenFile): OpenFile {
+    if (performance.now() < this.#lookAt) return file
     this.#lookAt = performance.now() + LOOK_EVERY
-    if (identityOf(this.#options.url) === this.#identity) return
-    this.#drop(client)
+    if (identityOf(this.#options.url) === file.identity) return file
+    this.close()
     throw replacedFile()
   }
 
-  async #afterFailure(client: SqliteClient, failure: unknown): Promise<void> {
-    const isKept = await isGood(client, failure)
-    if (!isKept && performance.now() - this.#openedAt > REOPEN_AFTER) this.#drop(client)
-  }
-
-  #drop(client: SqliteClient | undefined): void {
-    if (client === undefined || this.#client !== client) return
-    this.#client = undefined
-    client.close()
+  #afterFailure(failure: unknown): void {
+    const file = this.#file
+    if (file !== undefined && !isGood(file, failure) && performance.now() - file.openedAt > REOPEN_AFTER) this.close()
   }
 
   // Locks of SQLite are unfair: a process that asks seldom starves beside a process that writes without a pause
   async #whileLocked(): Promise<void> {
     const until = performance.now() + WAIT_FOR
     do await pause(1 + Math.random() * 8)
-    while (performance.now() < until && (await this.#isLocked()))
+    while (performance.now() < until && this.#isLocked())
   }
 
   /** Whether another connection holds the lock for writes now. */
-  async #isLocked(): Promise<boolean> {
+  #isLocked(): boolean {
     try {
-      await this.#client?.executeMultiple('begin immediate; rollback')
+      this.#file?.connection.exec('begin immediate; rollback')
       return false
     } catch (error) {
-      return isBusy(error)
+      return isBusy(coded(error))
     }
   }
-}
-
-// Hexadecimal digits, so that no quote or control character can end the literal
-const literal = (value: SqlValue): string =>
-  value === null
-    ? 'null'
-    : typeof value === 'number'
-      ? value.toFixed(0)
-      : `cast(x'${Buffer.from(value).toString('hex')}' as text)`
-
-/**
- * Replaces the question marks by the values, for a client method that runs a whole string and binds no values. Throws a
- * TypeError if their numbers differ.
- */
-export const withValues = (sql: string, values: ReadonlyArray<SqlValue>): string => {
-  const parts = sql.split('?')
-  if (parts.length !== values.length + 1) throw new TypeError('there must be as many values as question marks')
-  return parts.map((part, at) => (at === 0 ? part : literal(values[at - 1] ?? null) + part)).join('')
 }

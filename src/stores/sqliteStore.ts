@@ -2,8 +2,8 @@
 import { steadyClock } from '../core/data.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
-import { besideWrites, onConflict, sqlStore, statementsIn, tablesIn, withoutNul } from './sql.js'
-import { sqliteEngine, SqliteFile, type SqliteOptions } from './sqlite.js'
+import { besideWrites, onConflict, sqlStore, statementsIn, tablesIn, withoutNul, type SqlValue } from './sql.js'
+import { NOW, sqliteEngine, SqliteFile, type SqliteOptions } from './sqlite.js'
 import type { Store } from './Store.js'
 
 /** A store that can be closed. */
@@ -12,18 +12,6 @@ export type SqliteStore = Store & { readonly close: () => void }
 const tables = tablesIn(' without rowid').join(';')
 
 const tablesCheck = 'select text from auth_texts limit 1; select member from auth_members limit 1'
-
-// The time of this process, which is the one of the file's machine
-const NOW = ':now'
-
-// The last value is the time. Place and text are one column, which is null where the text is: each column takes @libsql/client as long
-// as SQLite takes to find a row
-const few = [1, 2, 3].map((keys) =>
-  Array.from(
-    { length: keys },
-    (_, place) => `select ${place} || text as kept from auth_texts where id = ?${place + 1} and until > ?${keys + 1}`,
-  ).join(' union all '),
-)
 
 // Each deleted row is on another page, which is read and written on the event loop. A write adds at most one row, so deleting a few
 // keeps up
@@ -57,15 +45,13 @@ export const sqliteStore = (options: SqliteOptions): SqliteStore => {
   }
   const file = new SqliteFile(checkOptions('sqliteStore', options, checks), { create: tables, check: tablesCheck })
   const overBy = steadyClock()
+  // the time of this process, which is that of the file's machine
+  const timed = (values: ReadonlyArray<SqlValue>) => [...values, Date.now()]
   const store = sqlStore({
     statements,
-    few,
     written: withoutNul('SQLite'),
-    read: async (sql, values) => {
-      const timed = { sql: sql.replaceAll(NOW, `?${values.length + 1}`), args: [...values, Date.now()] }
-      return (await file.ask((client) => client.execute(timed))).rows
-    },
-    change: async (sql, values) => (await file.write(sql.replaceAll(NOW, String(Date.now())), values)) > 0,
+    read: (sql, values) => file.read(sql, timed(values)),
+    change: async (sql, values) => (await file.write(sql, timed(values))) > 0,
     prune: besideWrites(statements.prunings, (sql) => file.write(sql, [overBy()], 0), FEW_ROWS),
   })
   return { ...store, close: () => file.close() }

@@ -93,7 +93,7 @@ export const inMemory = (): KoaStore => {
   }
 }
 
-/** In an SQLite file, by the client that this library uses. */
+/** In an SQLite file, by the client whose engine this library uses. */
 export const inSqlite = async (client: Client): Promise<KoaStore> => {
   await client.executeMultiple('create table by_hand (id text primary key, text text, until integer) without rowid')
   const run = async (sql: string, ...args: (string | number)[]) => (await client.execute({ sql, args })).rows[0]
