@@ -18,6 +18,19 @@ export interface Row {
   readonly note?: string
 }
 
+/** A row. `more`: its target, control or remark. */
+export const row = (
+  name: string,
+  value: Estimate,
+  unit: Unit,
+  more: Omit<Row, 'name' | 'value' | 'unit'> = {},
+): Row => ({
+  name,
+  value,
+  unit,
+  ...more,
+})
+
 export interface Section {
   readonly title: string
   readonly rows: ReadonlyArray<Row>

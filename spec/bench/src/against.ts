@@ -14,7 +14,7 @@ import { expectAlike } from './alike.js'
 import { inProcess, oneByOne, printed } from './inProcess.js'
 import { race, type Contestant, type Pace } from './paired.js'
 import { timed } from './questions.js'
-import type { Row, Section } from './Section.js'
+import { row, type Section } from './Section.js'
 import { lowerQuartile, median, medianOf } from './statistics.js'
 import { ask } from './stub.js'
 import { guardedBy, type Library } from './twoApps.js'
@@ -105,16 +105,13 @@ const together = async (ref: string, folder: string, processes: number, pace: Pa
     // Safe: it is printed below
     return (await inProcess(self, [folder, String(at % 2), JSON.stringify(pace)])) as Readonly<Record<string, Turns>>
   })
-  const rows = timed.map(({ name }): Row => {
+  const rows = timed.map(({ name }) => {
     const turns = runs.flatMap((run) => run[name] ?? [])
-    return {
-      name,
-      value: medianOf(turns.map(({ then, now }) => beside(now, then))),
+    return row(name, medianOf(turns.map(({ then, now }) => beside(now, then))), 'times', {
       control: medianOf(turns.map(({ now, 'now, again': again }) => beside(again, now))),
-      unit: 'times',
       target: 1,
       note: `then ${(lowerQuartile(turns.flatMap(({ then }) => then)) / 1000).toFixed(2)} us`,
-    }
+    })
   })
   return { title: `Today's guard beside that of ${ref}, both in one process`, rows }
 }
@@ -128,15 +125,12 @@ const alone = async (ref: string, folder: string, processes: number, pace: Pace)
     const second = await run(at % 2 === 0 ? repository : folder)
     return at % 2 === 0 ? { then: first, now: second } : { then: second, now: first }
   })
-  const rows = timed.map(({ name }): Row => {
+  const rows = timed.map(({ name }) => {
     const of = (times: Readonly<Record<string, number>>): number => times[name] ?? Number.NaN
-    return {
-      name,
-      value: medianOf(runs.map(({ then, now }) => of(now) / of(then))),
-      unit: 'times',
+    return row(name, medianOf(runs.map(({ then, now }) => of(now) / of(then))), 'times', {
       target: 1,
       note: `then ${(median(runs.map(({ then }) => of(then))) / 1000).toFixed(2)} us`,
-    }
+    })
   })
   return { title: `Today's guard beside that of ${ref}, each alone in its process`, rows }
 }

@@ -3,7 +3,7 @@ import { bearer } from './contestants.js'
 import { apart, oneByOne } from './inProcess.js'
 import { koaApps } from './koaApps.js'
 import { allocatedBy, sampling } from './memory.js'
-import type { Row, Section } from './Section.js'
+import { row, type Section } from './Section.js'
 import { medianOf } from './statistics.js'
 
 // The check by hand is middleware, as a guard is: each function of an operation costs a promise and a closure of koa-compose
@@ -28,27 +28,21 @@ export const allocations = async (processes: number, samples: number): Promise<S
     again: await bytesOf(middleware, samples),
   }))
   const of = (figure: (round: (typeof rounds)[number]) => number) => medianOf(rounds.map(figure))
+  const beside = (name: 'ours' | 'again') => of((round) => round[name] / round[middleware])
+  const more = (name: 'ours' | 'again') => of((round) => round[name] - round[middleware])
   return {
     title: 'Allocated by a request',
     rows: [
-      ...names.map((name): Row => ({ name, value: of((round) => round[name]), unit: 'bytes' })),
-      {
-        name: 'ours, more than by hand in middleware',
-        value: of((round) => round.ours - round[middleware]),
-        unit: 'bytes',
-        target: 200,
-        control: of((round) => round.again - round[middleware]),
-      },
-      {
-        name: 'ours beside by hand in middleware',
-        value: of((round) => round.ours / round[middleware]),
-        unit: 'times',
-      },
-      {
-        name: 'control: by hand in middleware twice',
-        value: of((round) => round.again / round[middleware]),
-        unit: 'times',
-      },
+      ...names.map((name) =>
+        row(
+          name,
+          of((round) => round[name]),
+          'bytes',
+        ),
+      ),
+      row('ours, more than by hand in middleware', more('ours'), 'bytes', { target: 200, control: more('again') }),
+      row('ours beside by hand in middleware', beside('ours'), 'times'),
+      row('control: by hand in middleware twice', beside('again'), 'times'),
     ],
   }
 }

@@ -2,7 +2,7 @@
 import type { RequestListener } from 'node:http'
 import { race, type Contestant, type Pace } from './paired.js'
 import type { Question } from './alike.js'
-import type { Row } from './Section.js'
+import { row, type Row } from './Section.js'
 import { median, ofProcesses, type Estimate } from './statistics.js'
 import { ask } from './stub.js'
 
@@ -44,15 +44,13 @@ export const rowsOf = (
 ): ReadonlyArray<Row> => {
   const of = (kind: string, figures: (one: Measured) => ReadonlyArray<number>): Estimate =>
     ofProcesses(runs.map((run) => run.filter(({ name }) => name === kind).flatMap(figures)))
-  return questions.map(({ name, target }): Row => {
+  return questions.map(({ name, target }) => {
     const cost = of(name, (one) => [one.cost / 1000])
-    return {
-      name,
-      value: of(name, (one) => one.ours),
-      unit: 'times',
+    const ours = of(name, (one) => one.ours)
+    return row(name, ours, 'times', {
       control: of(name, (one) => one.control),
       note: `by hand ${cost.value.toFixed(1)} us`,
       ...(target !== undefined && { target }),
-    }
+    })
   })
 }

@@ -5,7 +5,8 @@
 import * as crypto from 'node:crypto'
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { apart } from './inProcess.js'
-import type { Row } from './Section.js'
+import { row, type Row } from './Section.js'
+import { exactly } from './statistics.js'
 
 type Counts = Record<string, number>
 type Calls = Readonly<Record<string, Counts>>
@@ -64,12 +65,9 @@ const calls = apart(import.meta.url, counted)
 /** A row for each library: the calls of cryptography, and all calls as a note. */
 export const callsInRequest = async (): Promise<ReadonlyArray<Row>> =>
   Object.entries(await calls()).map(([name, counts]) => {
-    const isCrypto = ([label]: [string, number]) => !label.startsWith('JSON.')
-    const value = Object.entries(counts)
-      .filter(isCrypto)
-      .reduce((sum, [, count]) => sum + count, 0)
-    const note = Object.entries(counts)
-      .map(([label, count]) => `${label} ${count}`)
-      .join(', ')
-    return { name: `calls of cryptography, ${name}`, value: { value, low: value, high: value }, unit: 'calls', note }
+    const all = Object.entries(counts)
+    const ofCrypto = all.filter(([label]) => !label.startsWith('JSON.'))
+    const value = exactly(ofCrypto.reduce((sum, [, count]) => sum + count, 0))
+    const note = all.map(([label, count]) => `${label} ${count}`).join(', ')
+    return row(`calls of cryptography, ${name}`, value, 'calls', { note })
   })

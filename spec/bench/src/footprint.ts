@@ -9,7 +9,7 @@ import { openApi } from '../../../dist/openapi.js'
 import { apart, oneByOne } from './inProcess.js'
 import { registered } from './koaApps.js'
 import { collecting, heapOf } from './memory.js'
-import type { Section } from './Section.js'
+import { row, type Section } from './Section.js'
 import { medianOf } from './statistics.js'
 
 const ROUTES = 10_000
@@ -70,10 +70,11 @@ const inTurns = async (name: 'time' | 'levels' | 'memory', rounds: number) => {
     bare: await figureOf(`${name} bare`),
     again: await figureOf(`${name} bare`),
   }))
-  return (figure: (mine: number, bare: number) => number) => ({
-    value: medianOf(all.map(({ ours, bare }) => figure(ours, bare))),
-    control: medianOf(all.map(({ again, bare }) => figure(again, bare))),
-  })
+  return (label: string, unit: 'times' | 'KB', target: number, figure: (mine: number, bare: number) => number) =>
+    row(label, medianOf(all.map(({ ours, bare }) => figure(ours, bare))), unit, {
+      target,
+      control: medianOf(all.map(({ again, bare }) => figure(again, bare))),
+    })
 }
 
 export const footprint = async (rounds: number): Promise<Section> => {
@@ -85,20 +86,14 @@ export const footprint = async (rounds: number): Promise<Section> => {
   const perRoute = (mine: number, bare: number) => (mine - bare) / ROUTES / 1024
   const documents = await oneByOne(rounds, () => figureOf('document'))
   const seals = await oneByOne(rounds, () => figureOf('seal'))
-  const sealing = `sealing ${OPERATIONS} operations, in processor time`
   return {
     title: `${ROUTES} routes under three levels; the document of ${OPERATIONS} operations`,
     rows: [
-      { name: 'registering them, beside the bare router', ...time(beside), unit: 'times', target: 1.5 },
-      {
-        name: 'registering them under eight levels, beside the bare router',
-        ...levels(beside),
-        unit: 'times',
-        target: 1.5,
-      },
-      { name: 'memory a route, more than the bare router', ...memory(perRoute), unit: 'KB', target: 1 },
-      { name: 'building the document', value: medianOf(documents), unit: 'ms', target: 1000 },
-      { name: sealing, value: medianOf(seals), unit: 'ms', target: 2000 },
+      time('registering them, beside the bare router', 'times', 1.5, beside),
+      levels('registering them under eight levels, beside the bare router', 'times', 1.5, beside),
+      memory('memory a route, more than the bare router', 'KB', 1, perRoute),
+      row('building the document', medianOf(documents), 'ms', { target: 1000 }),
+      row(`sealing ${OPERATIONS} operations, in processor time`, medianOf(seals), 'ms', { target: 2000 }),
     ],
   }
 }

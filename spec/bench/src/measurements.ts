@@ -5,7 +5,7 @@ import { expectAlike } from './alike.js'
 import { asking, askingHono, basic, bearer, listenerOfFastify } from './contestants.js'
 import { koaApps, koaLevels, koaLists, koaRoutes, signedToken } from './koaApps.js'
 import { added, addedRatio, microseconds, race, ratio, type Contestant, type Pace, type Times } from './paired.js'
-import type { Row, Section } from './Section.js'
+import { row, type Row, type Section } from './Section.js'
 import { medianOf, type Estimate } from './statistics.js'
 import { headersOf, type Headers } from './stub.js'
 
@@ -42,37 +42,27 @@ export const others = async (pace: Pace): Promise<Section> => {
     // One verification takes as long as a hundred comparisons
     { ...pace, batch: 5 },
   )
-  const versus = (name: string, mine: string, theirs: string): Row => ({
-    name,
-    value: ratio(times, mine, theirs),
-    unit: 'times',
-  })
+  const versus = (name: string, mine: string, theirs: string): Row => row(name, ratio(times, mine, theirs), 'times')
+  const control = ratio(times, 'by hand, again', 'by hand')
   return {
     title: 'Beside other ways to authenticate on Koa',
-    control: ratio(times, 'by hand, again', 'by hand'),
+    control,
     rows: [
-      {
-        ...versus('control: by hand twice', 'by hand, again', 'by hand'),
+      row('control: by hand twice', control, 'times', {
         note: `${microseconds(times, 'by hand').toFixed(1)} us a request`,
-      },
+      }),
       versus('by hand in middleware, beside by hand in the handler', 'by hand, in middleware', 'by hand'),
       versus('a naive chain of fp-ts combinators, beside by hand', 'naive', 'by hand'),
       versus('a naive list of 3, beside by hand', 'naive list', 'list by hand'),
-      { name: 'added to bare Koa: by hand', value: added(times, 'by hand', 'bare'), unit: 'us' },
-      { name: 'added to bare Koa: ours', value: added(times, 'ours', 'bare'), unit: 'us' },
-      { name: 'added to bare Koa: koa-passport', value: added(times, 'passport', 'bare'), unit: 'us' },
-      {
-        name: 'ours as a part of koa-passport',
-        value: addedRatio(times, ['ours', 'bare'], ['passport', 'bare']),
-        unit: 'times',
+      row('added to bare Koa: by hand', added(times, 'by hand', 'bare'), 'us'),
+      row('added to bare Koa: ours', added(times, 'ours', 'bare'), 'us'),
+      row('added to bare Koa: koa-passport', added(times, 'passport', 'bare'), 'us'),
+      row('ours as a part of koa-passport', addedRatio(times, ['ours', 'bare'], ['passport', 'bare']), 'times', {
         target: 1 / 20,
-      },
-      {
-        name: 'JWT, beside koa-jwt, the same verifier',
-        value: ratio(verified, 'ours', 'koa-jwt'),
-        unit: 'times',
+      }),
+      row('JWT, beside koa-jwt, the same verifier', ratio(verified, 'ours', 'koa-jwt'), 'times', {
         control: ratio(verified, 'koa-jwt, again', 'koa-jwt'),
-      },
+      }),
     ],
   }
 }
@@ -93,28 +83,24 @@ export const peers = async (pace: Pace): Promise<Section> => {
     contestants.push(asking(name, listenerOfFastify(await make()), name.includes('basic') ? named : good))
   }
   const times = await race(contestants, pace)
-  const row = (name: string, mine: string, its: string): Row => ({ name, value: added(times, mine, its), unit: 'us' })
-  const against = (other: string, its: string): Row => ({
-    name: `ours as a part of ${other}`,
-    value: addedRatio(times, ['koa ours', 'koa bare'], [other, its]),
-    unit: 'times',
-    target: 1,
-  })
+  const adds = (name: string, mine: string, its: string): Row => row(name, added(times, mine, its), 'us')
+  const against = (other: string, its: string): Row =>
+    row(`ours as a part of ${other}`, addedRatio(times, ['koa ours', 'koa bare'], [other, its]), 'times', { target: 1 })
   const control = addedRatio(times, ['koa ours, again', 'koa bare'], ['koa ours', 'koa bare'])
   return {
     title: 'What authentication adds to the bare framework, in process',
     control,
     rows: [
-      row('koa-with-auth, bearer', 'koa ours', 'koa bare'),
-      row('hono bearerAuth', 'hono bearer', 'hono bare'),
-      row('hono basicAuth', 'hono basic', 'hono bare'),
-      row('hono some(basic, bearer)', 'hono some', 'hono bare'),
-      row('@fastify/bearer-auth', 'fastify bearer', 'fastify bare'),
-      row('@fastify/basic-auth', 'fastify basic', 'fastify bare'),
-      row('@fastify/auth([basic, bearer])', 'fastify auth', 'fastify bare'),
+      adds('koa-with-auth, bearer', 'koa ours', 'koa bare'),
+      adds('hono bearerAuth', 'hono bearer', 'hono bare'),
+      adds('hono basicAuth', 'hono basic', 'hono bare'),
+      adds('hono some(basic, bearer)', 'hono some', 'hono bare'),
+      adds('@fastify/bearer-auth', 'fastify bearer', 'fastify bare'),
+      adds('@fastify/basic-auth', 'fastify basic', 'fastify bare'),
+      adds('@fastify/auth([basic, bearer])', 'fastify auth', 'fastify bare'),
       against('hono bearer', 'hono bare'),
       against('fastify bearer', 'fastify bare'),
-      { name: 'control: ours twice', value: control, unit: 'times' },
+      row('control: ours twice', control, 'times'),
     ],
   }
 }
@@ -142,35 +128,31 @@ const growthByRoutes = async (pace: Pace, routes: number): Promise<ReadonlyArray
       ),
     )
   }
-  const row = (name: string, unit: Row['unit'], of: (times: Times) => Estimate): Row => ({
-    name: `${routes} routes: ${name}`,
-    value: medianOf(times.map((one) => of(one).value)),
-    unit,
-  })
+  const median = (name: string, unit: Row['unit'], of: (times: Times) => Estimate): Row =>
+    row(`${routes} routes: ${name}`, medianOf(times.map((one) => of(one).value)), unit)
   return [
-    row('added by hand', 'us', (one) => added(one, 'by hand', 'bare')),
-    row('added by the guard', 'us', (one) => added(one, 'ours', 'bare')),
-    row('the guard beside by hand', 'times', (one) => ratio(one, 'ours', 'by hand')),
-    row('control: by hand beside by hand', 'times', (one) => ratio(one, 'by hand, again', 'by hand')),
+    median('added by hand', 'us', (one) => added(one, 'by hand', 'bare')),
+    median('added by the guard', 'us', (one) => added(one, 'ours', 'bare')),
+    median('the guard beside by hand', 'times', (one) => ratio(one, 'ours', 'by hand')),
+    median('control: by hand beside by hand', 'times', (one) => ratio(one, 'by hand, again', 'by hand')),
   ]
 }
 
 /** How the cost grows with levels, alternatives and routes. */
 export const growth = async (pace: Pace, sizes: ReadonlyArray<number>): Promise<ReadonlyArray<Section>> => {
-  const depths = [1, 2, 4, 8]
-  const lengths = [1, 2, 4, 8, 16]
   const keyedAt = (length: number) => headersOf({ [`X-Key-${length}`]: 'supersecret' })
-  for (const depth of depths) {
-    const both = { 'by hand': koaLevels['by hand'](depth), ours: koaLevels.ours(depth) }
-    await expectAlike({ name: `${depth} levels`, url: '/x', headers: good, status: 200 }, both)
-  }
-  for (const length of lengths) {
-    const both = { 'by hand': koaLists['by hand'](length), ours: koaLists.ours(length) }
-    await expectAlike({ name: `${length} alternatives`, url: '/x', headers: keyedAt(length), status: 200 }, both)
-  }
-  const raced = (apps: typeof koaLevels, sizes: ReadonlyArray<number>, headersAt: (size: number) => Headers) => {
+  const raced = async (
+    label: string,
+    apps: typeof koaLevels,
+    sizes: ReadonlyArray<number>,
+    headersAt: (size: number) => Headers,
+  ): Promise<ReadonlyArray<Row>> => {
+    for (const size of sizes) {
+      const both = { 'by hand': apps['by hand'](size), ours: apps.ours(size) }
+      await expectAlike({ name: `${size} ${label}`, url: '/x', headers: headersAt(size), status: 200 }, both)
+    }
     const smallest = apps['by hand'](1)
-    return race(
+    const times = await race(
       [
         ...['1 by hand', '1 by hand, again'].map((name) => asking(name, smallest, headersAt(1))),
         ...sizes.flatMap((size) => [
@@ -180,31 +162,18 @@ export const growth = async (pace: Pace, sizes: ReadonlyArray<number>): Promise<
       ],
       pace,
     )
+    return [
+      ...sizes.map((size) => row(`${size} ${label}`, ratio(times, `${size}`, `${size} by hand`), 'times')),
+      row('control: by hand twice', ratio(times, '1 by hand, again', '1 by hand'), 'times'),
+    ]
   }
-  const byLevels = await raced(koaLevels, depths, () => good)
-  const byLength = await raced(koaLists, lengths, keyedAt)
+  const byLevels = await raced('levels', koaLevels, [1, 2, 4, 8], () => good)
+  const byLength = await raced('alternatives', koaLists, [1, 2, 4, 8, 16], keyedAt)
   const byRoutes: Row[] = []
   for (const routes of sizes) byRoutes.push(...(await growthByRoutes(pace, routes)))
-  const rows = (times: Times, counts: ReadonlyArray<number>, label: string): ReadonlyArray<Row> =>
-    counts.map((count) => ({
-      name: `${count} ${label}`,
-      value: ratio(times, `${count}`, `${count} by hand`),
-      unit: 'times',
-    }))
-  const control = (times: Times): Row => ({
-    name: 'control: by hand twice',
-    value: ratio(times, '1 by hand, again', '1 by hand'),
-    unit: 'times',
-  })
   return [
-    {
-      title: 'Nested routers that all guard, beside the check by hand',
-      rows: [...rows(byLevels, depths, 'levels'), control(byLevels)],
-    },
-    {
-      title: 'Alternatives, the last lets in, beside the check by hand',
-      rows: [...rows(byLength, lengths, 'alternatives'), control(byLength)],
-    },
+    { title: 'Nested routers that all guard, beside the check by hand', rows: byLevels },
+    { title: 'Alternatives, the last lets in, beside the check by hand', rows: byLength },
     { title: 'Routes of an application', rows: byRoutes },
   ]
 }

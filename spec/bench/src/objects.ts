@@ -4,7 +4,7 @@ import { httpBearer, owned, withAuth } from '../../../dist/index.js'
 import { asking, bearer } from './contestants.js'
 import { listenerOf } from './koaApps.js'
 import { added, race, ratio, type Pace } from './paired.js'
-import type { Section } from './Section.js'
+import { row, type Section } from './Section.js'
 
 interface User {
   readonly name: string
@@ -50,9 +50,9 @@ export const objects = async (pace: Pace): Promise<Section> => {
   return {
     title: 'An object of the path: owned beside the same look-up in the handler',
     rows: [
-      { name: 'control: by hand twice', value: ratio(times, 'again', 'by hand'), unit: 'times' },
-      { name: 'owned adds', value: added(times, 'sync', 'by hand'), unit: 'us', target: 1 },
-      { name: 'owned adds, with an asynchronous find', value: added(times, 'async', 'by hand'), unit: 'us' },
+      row('control: by hand twice', ratio(times, 'again', 'by hand'), 'times'),
+      row('owned adds', added(times, 'sync', 'by hand'), 'us', { target: 1 }),
+      row('owned adds, with an asynchronous find', added(times, 'async', 'by hand'), 'us'),
     ],
   }
 }

@@ -2,7 +2,7 @@
  * Runs contestants in one process, in short batches and in changing order, so that each round compares them under the
  * same conditions.
  */
-import type { Row } from './Section.js'
+import { row, type Row } from './Section.js'
 import { estimate, median, type Estimate } from './statistics.js'
 
 export interface Contestant {
@@ -129,12 +129,11 @@ export const besideByHand = async (pairs: ReadonlyArray<Pair>, pace: Pace): Prom
     ]),
     pace,
   )
-  return pairs.map(({ name, target }) => ({
-    name,
-    value: ratio(times, name, `${name} by hand`),
-    unit: 'times',
-    target,
-    control: ratio(times, `${name} by hand, again`, `${name} by hand`),
-    note: `by hand ${microseconds(times, `${name} by hand`).toFixed(1)} us`,
-  }))
+  return pairs.map(({ name, target }) =>
+    row(name, ratio(times, name, `${name} by hand`), 'times', {
+      target,
+      control: ratio(times, `${name} by hand, again`, `${name} by hand`),
+      note: `by hand ${microseconds(times, `${name} by hand`).toFixed(1)} us`,
+    }),
+  )
 }

@@ -5,20 +5,18 @@ import { withEngines } from './engines.js'
 import { apart, oneByOne } from './inProcess.js'
 import { allocatedBy, sampling } from './memory.js'
 import { besideByHand, microseconds, race, ratio, type Contestant, type Pace, type Pair } from './paired.js'
-import type { Row, Section } from './Section.js'
+import { row, type Row, type Section } from './Section.js'
 import { byHand, ours, sessionApps, visitorOf } from './sessionApps.js'
 import { medianOf } from './statistics.js'
 import { answerOf, ask, headersOf, type Headers } from './stub.js'
 
-interface Asked {
-  readonly name: string
-  readonly listener: RequestListener
-  readonly url: string
-  readonly headers: Headers
-}
-
 // Throws where a contestant does not do its work
-const contestant = async ({ name, listener, url, headers }: Asked): Promise<Contestant> => {
+const contestant = async (
+  name: string,
+  listener: RequestListener,
+  url: string,
+  headers: Headers,
+): Promise<Contestant> => {
   const { status, body } = await answerOf(listener, url, headers)
   // express-session writes the last character alone
   if (status !== 200 || !body.endsWith('}')) throw new Error(`${name}: ${status} ${body}`)
@@ -37,8 +35,7 @@ interface Two {
 const pairRows = async (all: ReadonlyArray<Two>, pace: Pace): Promise<ReadonlyArray<Row>> => {
   const pairs: Pair[] = []
   for (const { name, hand, mine, url, target, visitor } of all) {
-    const of = async (listener: RequestListener) =>
-      (await contestant({ name, listener, url, headers: await visitor(listener) })).run
+    const of = async (listener: RequestListener) => (await contestant(name, listener, url, await visitor(listener))).run
     pairs.push({ name, target, hand: await of(hand), mine: await of(mine) })
   }
   return besideByHand(pairs, pace)
@@ -86,15 +83,14 @@ const beside = async (others: ReadonlyArray<Name>, pace: Pace): Promise<Readonly
   const contestants: Contestant[] = []
   for (const name of ['ours', ...others] as const) {
     const listener = await sessionApps[name]()
-    contestants.push(await contestant({ name, listener, url: '/me', headers: await visitorOf(listener) }))
+    contestants.push(await contestant(name, listener, '/me', await visitorOf(listener)))
   }
   const times = await race(contestants, pace)
-  return others.map((name) => ({
-    name: `ours beside ${name}`,
-    value: ratio(times, 'ours', name),
-    unit: 'times',
-    note: `${name} ${microseconds(times, name).toFixed(1)} us`,
-  }))
+  return others.map((name) =>
+    row(`ours beside ${name}`, ratio(times, 'ours', name), 'times', {
+      note: `${name} ${microseconds(times, name).toFixed(1)} us`,
+    }),
+  )
 }
 
 // It takes milliseconds, so a turn has fewer requests
@@ -116,15 +112,15 @@ const allocated = async (processes: number, samples: number): Promise<ReadonlyAr
     mine: await bytesOf('ours', samples),
   }))
   const of = (figure: (round: (typeof rounds)[number]) => number) => medianOf(rounds.map(figure))
+  const more = of(({ mine, hand }) => mine - hand)
+  const control = of(({ again, hand }) => again - hand)
   return [
-    { name: 'allocated by hand', value: of(({ hand }) => hand), unit: 'bytes' },
-    {
-      name: 'allocated more by ours',
-      value: of(({ mine, hand }) => mine - hand),
-      unit: 'bytes',
-      target: 2000,
-      control: of(({ again, hand }) => again - hand),
-    },
+    row(
+      'allocated by hand',
+      of(({ hand }) => hand),
+      'bytes',
+    ),
+    row('allocated more by ours', more, 'bytes', { target: 2000, control }),
   ]
 }
 

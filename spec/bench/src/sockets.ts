@@ -13,7 +13,7 @@ import { oneByOne } from './inProcess.js'
 import { signedToken } from './koaApps.js'
 import { load, type Load } from './load.js'
 import { shuffled } from './paired.js'
-import type { Row, Section } from './Section.js'
+import { row, type Row, type Section } from './Section.js'
 import { AGAIN, serverNames, serversModule, type ServerName } from './servers.js'
 import { ofProcesses, type Estimate } from './statistics.js'
 
@@ -156,43 +156,40 @@ const figures = (generations: ReadonlyArray<Rounds>) => {
 
 export const sockets = async ({ generations, rounds, requests }: SocketsPace): Promise<Section> => {
   const of = figures(await oneByOne(generations, () => generation(rounds, requests)))
-  const rate = (name: ServerName): Row => ({
-    name: name === 'fixed bytes' ? 'the load generator, on fixed bytes' : name,
-    value: of((at) => 1e6 / at(name).time),
-    unit: 'req/s',
-    note: `${of((at) => at(name).cost).value.toFixed(1)} us of its processor a request`,
-  })
+  const [hands, mine] = [['by hand', `by hand${AGAIN}`] as const, ['ours', `ours${AGAIN}`] as const]
+  const rate = (name: ServerName): Row =>
+    row(
+      name === 'fixed bytes' ? 'the load generator, on fixed bytes' : name,
+      of((at) => 1e6 / at(name).time),
+      'req/s',
+      { note: `${of((at) => at(name).cost).value.toFixed(1)} us of its processor a request` },
+    )
+  type Names = ReadonlyArray<ServerName>
   // Requests per second are the reverse of time
-  const row = (name: string, mine: ServerName, theirs: ServerName, target: Pick<Row, 'atLeast'> = {}): Row => ({
-    name,
-    value: of((at) => at(theirs).time / at(mine).time),
-    unit: 'times',
-    ...target,
-  })
+  const beside = (name: string, ours: Names, theirs: Names, target: Pick<Row, 'atLeast'> = {}): Row =>
+    row(
+      name,
+      of((at) => at(...theirs).time / at(...ours).time),
+      'times',
+      target,
+    )
+  const inProcessorTime = (ours: Names, theirs: Names) => of((at) => at(...ours).cost / at(...theirs).cost)
   return {
     title: 'Over sockets: requests per second of one process, 20 connections',
     control: of((at) => at('by hand').time / at(`by hand${AGAIN}`).time),
     rows: [
       ...serverNames.map(rate),
-      {
-        name: 'ours beside by hand, two processes of each',
-        value: of((at) => at('by hand', `by hand${AGAIN}`).time / at('ours', `ours${AGAIN}`).time),
-        unit: 'times',
-        atLeast: 0.98,
-      },
-      {
-        name: 'the same, in processor time of the server',
-        value: of((at) => at('ours', `ours${AGAIN}`).cost / at('by hand', `by hand${AGAIN}`).cost),
-        unit: 'times',
+      beside('ours beside by hand, two processes of each', mine, hands, { atLeast: 0.98 }),
+      row('the same, in processor time of the server', inProcessorTime(mine, hands), 'times', {
         target: 1 / 0.98,
-        control: of((at) => at(`by hand${AGAIN}`).cost / at('by hand').cost),
-      },
-      row('ours beside bare', 'ours', 'bare'),
-      row('koa-passport beside bare', 'passport', 'bare'),
-      row('ours beside koa-passport', 'ours', 'passport', { atLeast: 1 }),
-      row('ours beside koa-jwt, the same verifier', 'ours, JWT', 'koa-jwt', { atLeast: 1 }),
-      row('hono bearer beside its bare', 'hono bearer', 'hono bare'),
-      row('fastify bearer beside its bare', 'fastify bearer', 'fastify bare'),
+        control: inProcessorTime([`by hand${AGAIN}`], ['by hand']),
+      }),
+      beside('ours beside bare', ['ours'], ['bare']),
+      beside('koa-passport beside bare', ['passport'], ['bare']),
+      beside('ours beside koa-passport', ['ours'], ['passport'], { atLeast: 1 }),
+      beside('ours beside koa-jwt, the same verifier', ['ours, JWT'], ['koa-jwt'], { atLeast: 1 }),
+      beside('hono bearer beside its bare', ['hono bearer'], ['hono bare']),
+      beside('fastify bearer beside its bare', ['fastify bearer'], ['fastify bare']),
     ],
   }
 }

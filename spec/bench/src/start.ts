@@ -6,8 +6,8 @@ import { execFileSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { apart, oneByOne } from './inProcess.js'
-import type { Row, Section } from './Section.js'
-import { medianOf } from './statistics.js'
+import { row, type Section } from './Section.js'
+import { exactly, medianOf } from './statistics.js'
 
 const require = createRequire(import.meta.url)
 const root = fileURLToPath(new URL('../../../', import.meta.url))
@@ -56,24 +56,14 @@ export const start = async (processes: number): Promise<Section> => {
     for (const name of names) took.set(name, await milliseconds(name))
     return (name: Kind): number => took.get(name) ?? Number.NaN
   })
-  const of = (name: Kind): Row => ({
-    name,
-    value: medianOf(rounds.map((round) => round(name))),
-    unit: 'ms',
-    ...(name !== alone && { target: 40 }),
-  })
-  const size = packedKilobytes()
+  const of = (name: Kind) => medianOf(rounds.map((round) => round(name)))
+  const beside = medianOf(rounds.map((round) => round('import (ES modules)') / round(alone)))
   return {
     title: 'Start and size',
     rows: [
-      ...names.map(of),
-      {
-        name: 'import, beside that of Koa and the router',
-        value: medianOf(rounds.map((round) => round('import (ES modules)') / round(alone))),
-        unit: 'times',
-        target: 1.2,
-      },
-      { name: 'packed, both module systems', value: { value: size, low: size, high: size }, unit: 'KB', target: 300 },
+      ...names.map((name) => row(name, of(name), 'ms', name === alone ? {} : { target: 40 })),
+      row('import, beside that of Koa and the router', beside, 'times', { target: 1.2 }),
+      row('packed, both module systems', exactly(packedKilobytes()), 'KB', { target: 300 }),
     ],
   }
 }

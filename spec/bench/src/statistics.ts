@@ -19,6 +19,9 @@ export interface Estimate {
   readonly high: number
 }
 
+/** A figure that is known without doubt. */
+export const exactly = (value: number): Estimate => ({ value, low: value, high: value })
+
 const DRAWINGS = 1000
 
 // Always the same drawings, so that the figures of a run can be computed again

@@ -7,7 +7,7 @@
  */
 import { oneByOne } from './inProcess.js'
 import { shuffled } from './paired.js'
-import type { Row, Section } from './Section.js'
+import { row, type Row, type Section } from './Section.js'
 import { AGAIN, type ServerName } from './servers.js'
 import { started, stopped, WARM_UP, type Running } from './sockets.js'
 import { median, medianOf, quantile, type Estimate } from './statistics.js'
@@ -74,17 +74,21 @@ const rowsAt = (share: number, rounds: Rounds): ReadonlyArray<Row> => {
     medianOf(rounds.map((round) => figure((name) => round.get(name)?.[quantile] ?? Number.NaN)))
   const at = `at ${share * 100} % of the requests that one core answers by hand`
   return quantiles.flatMap((quantile): ReadonlyArray<Row> => [
-    ...(['bare', 'by hand', 'ours'] as const).map((name): Row => ({
-      name: `${at}: ${quantile}, ${name}`,
-      value: of((time) => 1000 * time(name), quantile),
-      unit: 'us',
-    })),
-    {
-      name: `${at}: ${quantile}, ours beside by hand`,
-      value: of((time) => time('ours') / time('by hand'), quantile),
-      unit: 'times',
-      control: of((time) => time(`by hand${AGAIN}`) / time('by hand'), quantile),
-    },
+    ...(['bare', 'by hand', 'ours'] as const).map((name) =>
+      row(
+        `${at}: ${quantile}, ${name}`,
+        of((time) => 1000 * time(name), quantile),
+        'us',
+      ),
+    ),
+    row(
+      `${at}: ${quantile}, ours beside by hand`,
+      of((time) => time('ours') / time('by hand'), quantile),
+      'times',
+      {
+        control: of((time) => time(`by hand${AGAIN}`) / time('by hand'), quantile),
+      },
+    ),
   ])
 }
 

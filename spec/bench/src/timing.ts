@@ -8,8 +8,8 @@
  * against itself, which shows that the test finds none where there is none.
  */
 import { constantTimeEqual } from '../../../dist/index.js'
-import type { Row, Section } from './Section.js'
-import { medianOf } from './statistics.js'
+import { row, type Row, type Section } from './Section.js'
+import { exactly, medianOf } from './statistics.js'
 
 type Equal = (a: string, b: string) => boolean
 
@@ -81,24 +81,18 @@ export const welch = (a: Float64Array, b: Float64Array): { readonly t: number; r
   return { t: Math.abs(ns) / Math.sqrt(one.variance / one.count + other.variance / other.count), ns }
 }
 
-const row = (
-  name: string,
-  equal: Equal,
-  classes: readonly [() => string, () => string],
-  count: number,
-  wanted: Pick<Row, 'target' | 'atLeast'>,
-): Row => {
-  samplesOf(equal, classes, 20_000)
-  const { times } = samplesOf(equal, classes, count)
-  const { t, ns } = welch(...times)
-  return {
-    name,
-    value: { value: t, low: t, high: t },
-    unit: 't',
-    ...wanted,
-    note: `${Math.abs(ns).toFixed(2)} ns apart`,
+const questionOf =
+  (count: number) =>
+  (
+    name: string,
+    equal: Equal,
+    classes: readonly [() => string, () => string],
+    wanted: Pick<Row, 'target' | 'atLeast'>,
+  ): Row => {
+    samplesOf(equal, classes, 20_000)
+    const { t, ns } = welch(...samplesOf(equal, classes, count).times)
+    return row(name, exactly(t), 't', { ...wanted, note: `${Math.abs(ns).toFixed(2)} ns apart` })
   }
-}
 
 const CALLS = 2000
 const costOf = (length: number, rounds: number): Row => {
@@ -108,29 +102,21 @@ const costOf = (length: number, rounds: number): Row => {
     for (let at = 0; at < CALLS; at++) if (!constantTimeEqual(a, b)) throw new Error('equal secrets differ')
     return ((performance.now() - begun) * 1000) / CALLS
   }).slice(Math.floor(rounds / 4))
-  const value = medianOf(each)
-  return { name: `constantTimeEqual of ${length} characters`, value, unit: 'us', target: 0.9 }
+  return row(`constantTimeEqual of ${length} characters`, medianOf(each), 'us', { target: 0.9 })
 }
 
 /** So many samples of each question. */
 export const timing = (samples: number): Section => {
   const same = questions[0]?.[1] ?? (() => secret)
+  const asked = questionOf(samples)
   return {
     title: 'What the time of a comparison shows',
     rows: [
       ...questions.map(([name, a, b, mayDiffer]) =>
-        row(
-          `constantTimeEqual: ${name}`,
-          constantTimeEqual,
-          [a, b],
-          samples,
-          mayDiffer === true ? {} : { target: LIMIT },
-        ),
+        asked(`constantTimeEqual: ${name}`, constantTimeEqual, [a, b], mayDiffer === true ? {} : { target: LIMIT }),
       ),
-      row('control: constantTimeEqual, one class beside itself', constantTimeEqual, [same, same], samples, {
-        target: LIMIT,
-      }),
-      ...questions.map(([name, a, b]) => row(`control: ===: ${name}`, strictly, [a, b], samples, { atLeast: LIMIT })),
+      asked('control: constantTimeEqual, one class beside itself', constantTimeEqual, [same, same], { target: LIMIT }),
+      ...questions.map(([name, a, b]) => asked(`control: ===: ${name}`, strictly, [a, b], { atLeast: LIMIT })),
       costOf(16, 200),
       costOf(LENGTH, 200),
     ],

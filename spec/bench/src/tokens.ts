@@ -1,6 +1,6 @@
 /** The cost of verifying a provider's token, and what remembering it saves, compared with other libraries. */
 import { asking, askingHono, bearer } from './contestants.js'
-import type { Row, Section } from './Section.js'
+import { row, type Row, type Section } from './Section.js'
 import { added, addedRatio, microseconds, race, type Contestant, type Pace } from './paired.js'
 import { ask } from './stub.js'
 import { tokenApps, type Alg } from './tokenApps.js'
@@ -29,13 +29,9 @@ const section = async (alg: Alg, pace: Pace): Promise<Section> => {
     ...Object.entries(hono).map(([name, app]) => askingHono(name, app, headers)),
   ]
   const times = await race(contestants, { ...pace, clock: 'processor' })
-  const cost = (name: string, bare: string): Row => ({ name, value: added(times, name, bare), unit: 'us' })
-  const part = (mine: string, peer: string, bare: string, target = 1): Row => ({
-    name: `${mine} as a part of ${peer}`,
-    value: addedRatio(times, [mine, 'koa bare'], [peer, bare]),
-    unit: 'times',
-    target,
-  })
+  const cost = (name: string, bare: string): Row => row(name, added(times, name, bare), 'us')
+  const part = (mine: string, peer: string, bare: string, target = 1): Row =>
+    row(`${mine} as a part of ${peer}`, addedRatio(times, [mine, 'koa bare'], [peer, bare]), 'times', { target })
   const control = addedRatio(times, ['ours, verified, again', 'koa bare'], ['ours, verified', 'koa bare'])
   const peers = all.filter(([name]) => name in listeners || name in hono)
   const isKept = '@fastify/jwt, kept' in listeners
@@ -43,17 +39,17 @@ const section = async (alg: Alg, pace: Pace): Promise<Section> => {
     title: `Tokens signed with ${alg}: added to the bare framework`,
     control,
     rows: [
-      { name: 'control: ours, verified, twice', value: control, unit: 'times' },
+      row('control: ours, verified, twice', control, 'times'),
       { ...cost('ours, kept', 'koa bare'), note: `bare Koa takes ${microseconds(times, 'koa bare').toFixed(1)} us` },
       cost('ours, verified', 'koa bare'),
       ...peers.map(([name, bare]) => cost(name, bare)),
       ...(isKept ? [cost('@fastify/jwt, kept', 'fastify bare')] : []),
-      {
-        name: 'kept as a part of verified',
-        value: addedRatio(times, ['ours, kept', 'koa bare'], ['ours, verified', 'koa bare']),
-        unit: 'times',
-        ...(alg !== 'HS256' && { target: 1 / 4 }),
-      },
+      row(
+        'kept as a part of verified',
+        addedRatio(times, ['ours, kept', 'koa bare'], ['ours, verified', 'koa bare']),
+        'times',
+        alg === 'HS256' ? {} : { target: 1 / 4 },
+      ),
       ...peers.map(([name, bare, target]) => part('ours, verified', name, bare, target?.[alg])),
       ...peers.map(([name, bare]) => part('ours, kept', name, bare)),
       ...(isKept ? [part('ours, kept', '@fastify/jwt, kept', 'fastify bare')] : []),
