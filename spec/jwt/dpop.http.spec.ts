@@ -131,18 +131,6 @@ describe('a token that is bound to a key passes', () => {
     expect((await ask({}, client, await client.token(provider))).status).toBe(200)
   })
 
-  it.each([
-    ['the default port', 'https://api.example:443/me'],
-    ['another letter case of scheme and host', 'HTTPS://API.EXAMPLE/me'],
-    ['an escaped letter', 'https://api.example/%6d%65'],
-    ['dot segments', 'https://api.example/x/../me'],
-    // RFC 9449 §4.3: both are ignored
-    ['a query and a fragment', 'https://api.example/me?a=b#c'],
-  ])('with an htu that has %s', async (_what, htu) => {
-    const { ask } = await site()
-    expect((await ask({ claims: { htu } })).status).toBe(200)
-  })
-
   it('whatever Host and X-Forwarded-Host say', async () => {
     const { outcome, client, token } = await site()
     const foreign = { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Proto': 'http' }

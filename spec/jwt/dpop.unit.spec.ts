@@ -97,8 +97,13 @@ describe('the URI of a request', () => {
     ['/me?a=/../b', '/me'],
     ['//me', '//me'],
     ['/', ''],
+    ['/me', '/%6d%65'],
+    ['/me', '/x/../me'],
+    // RFC 9449 §4.3: both are ignored
+    ['/me', '/me?a=b#c'],
   ])('%s is the URI of %s (RFC 3986 §6.2.2)', async (url, path) => {
-    expect(await matches(url, ORIGIN + path)).toBe(true)
+    for (const origin of [ORIGIN, 'https://api.example:443', 'HTTPS://API.EXAMPLE'])
+      expect(await matches(url, origin + path)).toBe(true)
   })
 
   it.each([

@@ -18,6 +18,7 @@ import {
   optional,
   requireScopes,
   withAuth,
+  type Authenticator,
 } from 'koa-with-auth'
 import { describedAs, firstPresent, flatMap, lenient, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import {
@@ -31,9 +32,8 @@ import {
   type ProtectedResourceOptions,
 } from 'koa-with-auth/jwt'
 import { describe, expect, it } from 'vitest'
-import { identityProvider } from '../support/servers/identityProvider.js'
 import { ask, listen } from '../support/servers/server.js'
-import { expectRefused, tokenSite } from '../support/sites/tokenSite.js'
+import { expectRefused, jwtSite, tokenSite, type Guard } from '../support/sites/tokenSite.js'
 
 const MCP = 'https://api.example/mcp'
 const DOCUMENT = 'https://api.example/.well-known/oauth-protected-resource/mcp'
@@ -46,41 +46,38 @@ const given: ProtectedResourceOptions = {
   scopes: ['files:read', 'files:write'],
 }
 
+const reading = (jwt: Authenticator<JwtClaims>) => requireScopes(['files:read'], { granted: scopesOf })(jwt)
+
 const behind = async (over: Partial<ProtectedResourceOptions> = {}, handler?: (ctx: Context) => unknown) => {
-  const provider = await identityProvider()
-  const { issuer, jwksUri } = provider
   const resource = protectedResource({ ...given, ...over })
-  const jwt = httpJwt({ issuer: { issuer, jwksUri }, protectedResource: resource })
-  const reader = pipe(jwt, requireScopes(['files:read'], { granted: scopesOf }))
-  const token = (scope: string, aud = resource.resource) => provider.token({ aud, scope, client_id: 'app' })
-  const site = await tokenSite(reader, { above: () => [resource.metadata], ...(handler !== undefined && { handler }) })
-  return { ...site, provider, jwt, resource, token }
+  const site = await jwtSite(
+    { audience: undefined, protectedResource: resource },
+    { guard: reading, above: () => [resource.metadata], ...(handler !== undefined && { handler }) },
+  )
+  const token = (scope = 'files:read', aud = resource.resource) => site.provider.token({ aud, scope, client_id: 'app' })
+  return { ...site, token }
 }
 
-describe('challenges', () => {
-  it('of a 401 name the document and the scopes; the audience is the resource', async () => {
-    const { get, token } = await behind()
-    const none = await get()
-    expectRefused(none, `Bearer realm="api", ${METADATA}, scope="files:read"`)
-    const other = await get(await token('files:read', 'https://api.example'))
-    expectRefused(other, `Bearer realm="api", ${METADATA}, error="invalid_token", scope="files:read"`)
-    expect((await get(await token('files:read'))).status).toBe(200)
-  })
+const byKey = apiKeyHeader({ paramName: 'X-API-Key', authenticate: () => ({ key: true }) })
+const withKey = { 'X-API-Key': 'k' }
 
-  it('of a 403 name the document and the scopes', async () => {
+describe('challenges', () => {
+  it('name the document and the scopes; the audience is the resource', async () => {
     const { get, token } = await behind()
+    const challenge = (error?: string) =>
+      `Bearer realm="api", ${METADATA}${error === undefined ? '' : `, error="${error}"`}, scope="files:read"`
+    expectRefused(await get(), challenge())
+    expectRefused(await get(await token('files:read', 'https://api.example')), challenge('invalid_token'))
     const low = await get(await token('files:write'))
-    expectRefused(low, `Bearer realm="api", ${METADATA}, error="insufficient_scope", scope="files:read"`, 403)
+    expectRefused(low, challenge('insufficient_scope'), 403)
     expect(JSON.parse(low.text)).toMatchObject(forbidden)
+    expect((await get(await token())).status).toBe(200)
   })
 
   it('also come from an authenticator with its own audience, which replaces the resource', async () => {
-    const provider = await identityProvider()
-    const resource = protectedResource(given)
-    const jwt = httpJwt({ issuer: provider.issuer, audience: 'api://guid', protectedResource: resource })
-    const { get } = await tokenSite(jwt)
-    expect((await get(await provider.token({ aud: MCP }))).status).toBe(401)
-    expect((await get(await provider.token({ aud: 'api://guid' }))).status).toBe(200)
+    const { provider, status } = await jwtSite({ audience: 'api://guid', protectedResource: protectedResource(given) })
+    expect(await status(await provider.token({ aud: MCP }))).toBe(401)
+    expect(await status(await provider.token({ aud: 'api://guid' }))).toBe(200)
   })
 })
 
@@ -151,7 +148,7 @@ describe('origins of a protected resource', () => {
     '%s from an origin that is not allowed is a 403, with a valid token, a bad one and none',
     async (method) => {
       const { get, token, ran } = await behind({ origins: ['https://app.example'] })
-      const good = await token('files:read')
+      const good = await token()
       const evil = ['https://evil.example', 'https://app.example.evil', 'https://app.example:444', 'http://app.example']
       for (const origin of [...evil, 'null']) {
         for (const sent of [good, `${good}x`, undefined]) {
@@ -165,12 +162,12 @@ describe('origins of a protected resource', () => {
   )
 
   it.each(methods)('%s from an allowed origin, or without an origin, gets the usual response', async (method) => {
-    const { get, token } = await behind({ origins: ['https://app.example', 'https://other.example:8443'] })
-    const good = await token('files:read')
-    const none: Record<string, string> = {}
-    for (const headers of [{ Origin: 'https://app.example' }, { Origin: 'https://other.example:8443' }, none]) {
-      expect((await get(good, headers, method)).status).toBe(200)
-      expect((await get(undefined, headers, method)).status).toBe(401)
+    const origins = ['https://app.example', 'https://other.example:8443']
+    const { status, token } = await behind({ origins })
+    const good = await token()
+    for (const headers of [...origins.map((Origin) => ({ Origin })), {}]) {
+      expect(await status(good, headers, method)).toBe(200)
+      expect(await status(undefined, headers, method)).toBe(401)
     }
   })
 
@@ -184,19 +181,21 @@ describe('origins of a protected resource', () => {
     const refused = await get(undefined, origin)
     expect(refused.headers.get('access-control-expose-headers')).toBe('WWW-Authenticate')
     expect(refused.headers.get('vary')).toBe('Authorization, Origin')
-    const passed = await get(await token('files:read'), origin)
+    const passed = await get(await token(), origin)
     expect(passed.headers.get('access-control-expose-headers')).toBe('X-Own, WWW-Authenticate')
     const elsewhere = await get(undefined)
     expect(elsewhere.headers.get('access-control-expose-headers')).toBeNull()
     expect(elsewhere.headers.get('vary')).toBe('Authorization, Origin')
   })
 
-  it("'any' allows all origins except null; without the option origins are not checked", async () => {
-    const any = await behind({ origins: 'any' })
-    expect((await any.get(await any.token('files:read'), { Origin: 'https://evil.example' })).status).toBe(200)
-    expect((await any.get(await any.token('files:read'), { Origin: 'null' })).status).toBe(403)
-    const open = await behind()
-    expect((await open.get(await open.token('files:read'), { Origin: 'null' })).status).toBe(200)
+  it.each([
+    ['any', 'https://evil.example', 200],
+    ['any', 'null', 403],
+    [undefined, 'null', 200],
+  ] as const)("'any' allows all origins except null; without the option none is checked: %s, %s", async (...row) => {
+    const [origins, Origin, expected] = row
+    const { status, token } = await behind({ origins })
+    expect(await status(await token(), { Origin })).toBe(expected)
   })
 })
 
@@ -206,31 +205,33 @@ describe('insufficientScope', () => {
       if (!mcpAuth(ctx)?.scopes.includes('files:write')) return insufficientScope(ctx, ['files:write'])
       ctx.body = 'saved'
     })
-    const low = await get(await token('files:read'))
+    const low = await get(await token())
+    const scopes = 'scope="files:write files:read"'
     expect([low.status, low.challenge]).toEqual([
       403,
-      `Bearer realm="api", ${METADATA}, error="insufficient_scope", scope="files:write files:read"`,
+      `Bearer realm="api", ${METADATA}, error="insufficient_scope", ${scopes}`,
     ])
     expect(JSON.parse(low.text)).toMatchObject(forbidden)
     expect((await get(await token('files:read files:write'))).text).toBe('saved')
     expect(errors).toEqual([])
   })
 
-  it('reports only the bearer scheme of a list, or all if there is none; outside of a guarded operation it is a TypeError', async () => {
-    const { jwt } = await behind()
-    const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate: () => ({ key: true }) })
-    const { get } = await tokenSite([jwt, key], { handler: (ctx) => insufficientScope(ctx, ['admin']) })
-    const answer = await get(undefined, { 'X-API-Key': 'k' })
-    expect([answer.status, answer.challenge]).toEqual([
-      403,
+  it.each<readonly [string, (jwt: HttpJwt<JwtClaims>) => Guard, string]>([
+    [
+      'only the bearer scheme of a list',
+      (jwt) => [jwt, byKey],
       `Bearer realm="api", ${METADATA}, error="insufficient_scope", scope="admin"`,
-    ])
-    const alone = await tokenSite(key, { handler: (ctx) => insufficientScope(ctx, ['admin']) })
-    const { status, challenge } = await alone.get(undefined, { 'X-API-Key': 'k' })
-    expect([status, challenge]).toEqual([403, 'ApiKey realm="api", in="header", name="X-API-Key"'])
-    const app = new Koa()
-    app.use((ctx) => insufficientScope(ctx, ['admin']))
-    const { url, errors } = await listen(app)
+    ],
+    ['all schemes if there is no bearer', () => byKey, 'ApiKey realm="api", in="header", name="X-API-Key"'],
+  ])('reports %s', async (_what, guard, expected) => {
+    const { jwt } = await behind()
+    const { get } = await tokenSite(guard(jwt), { handler: (ctx) => insufficientScope(ctx, ['admin']) })
+    const { status, challenge } = await get(undefined, withKey)
+    expect([status, challenge]).toEqual([403, expected])
+  })
+
+  it('outside of a guarded operation is a TypeError', async () => {
+    const { url, errors } = await listen(new Koa().use((ctx) => insufficientScope(ctx, ['admin'])))
     expect((await ask(url)).status).toBe(500)
     expect(String(errors[0])).toMatch(/TypeError: insufficientScope\(ctx, scopes\) must be called by the handler/)
   })
@@ -240,28 +241,26 @@ describe('mcpAuth', () => {
   type Guards = (jwt: HttpJwt<JwtClaims>, slow: HttpJwt<JwtClaims>) => unknown
   const reporting = async (auth: Guards) => {
     const reported: unknown[] = []
-    const { jwt, token, provider, resource } = await behind()
-    const { issuer, jwksUri } = provider
+    const { jwt, token, provider } = await behind()
     const slow = httpJwt({
-      issuer: { issuer, jwksUri },
-      protectedResource: resource,
+      issuer: provider.issuer,
+      audience: MCP,
       authenticate: (_request, claims: JwtClaims) => sleep(30).then(() => claims),
     })
-    const router = new Router()
     // Safe: `withAuth` checks its argument when it runs
-    router.get('/me', withAuth(auth(jwt, slow) as typeof jwt), (ctx) => {
-      reported.push(mcpAuth(ctx))
-      ctx.status = 204
+    const { status, errors } = await tokenSite(auth(jwt, slow) as Guard, {
+      handler: (ctx) => {
+        reported.push(mcpAuth(ctx))
+        ctx.status = 204
+      },
     })
-    const { url, errors } = await listen(new Koa().use(router.routes()))
-    const get = (headers: Record<string, string>) => ask(`${url}/me`, { headers })
-    return { reported, errors, token, get, provider }
+    return { reported, errors, token, status, provider }
   }
 
   it('returns the AuthInfo of the MCP SDK', async () => {
-    const { reported, token, get, provider } = await reporting((jwt) => jwt)
+    const { reported, token, status, provider } = await reporting((jwt) => jwt)
     const sent = await token('files:read files:write')
-    await get({ Authorization: `Bearer ${sent}` })
+    await status(sent)
     expect(reported).toEqual([
       {
         token: sent,
@@ -276,28 +275,27 @@ describe('mcpAuth', () => {
   })
 
   it.each([
-    { claims: { azp: 'a' }, expected: 'a' },
-    { claims: { cid: 'c' }, expected: 'c' },
+    { claims: { client_id: 'b', azp: 'a', cid: 'c', appid: 'd' }, expected: 'b' },
+    { claims: { azp: 'a', cid: 'c' }, expected: 'a' },
+    { claims: { cid: 'c', appid: 'd' }, expected: 'c' },
     { claims: { cid: 7, appid: 'd' }, expected: 'd' },
     { claims: {}, expected: '' },
   ])('the client of $claims is $expected', async ({ claims, expected }) => {
-    const { reported, get, provider } = await reporting((jwt) => jwt)
-    await get({ Authorization: `Bearer ${await provider.token({ aud: MCP, ...claims })}` })
+    const { reported, status, provider } = await reporting((jwt) => jwt)
+    await status(await provider.token({ aud: MCP, ...claims }))
     expect(reported).toEqual([expect.objectContaining({ clientId: expected })])
   })
 
   it('returns undefined if no token was accepted', async () => {
     const anonymous = await reporting((jwt) => optional(jwt))
-    await anonymous.get({})
+    await anonymous.status()
     expect(anonymous.reported).toEqual([undefined])
-    const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate: () => ({ key: true }) })
-    const listed = await reporting((jwt) => [jwt, key])
-    const bad = await listed.provider.token({ aud: 'other' })
-    await listed.get({ Authorization: `Bearer ${bad}`, 'X-API-Key': 'k' })
+    const listed = await reporting((jwt) => [jwt, byKey])
+    await listed.status(await listed.provider.token({ aud: 'other' }), withKey)
     expect(listed.reported).toEqual([undefined])
   })
 
-  const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate: () => ({ key: true }) })
+  const key = byKey
   const down = () => E.left(AuthError.unavailable())
   const refusing = authorize(() => false)
   const empty = flatMap(() => null)
@@ -351,9 +349,8 @@ describe('mcpAuth', () => {
       (_jwt, slow) => recoverUnavailable(() => sleep(60).then(() => ({ cached: true })))(timeout(5)(slow)),
     ],
   ])('returns undefined if %s went on without the token', async (_what, auth) => {
-    const { reported, errors, token, get } = await reporting(auth)
-    const answer = await get({ Authorization: `Bearer ${await token('files:read')}`, 'X-API-Key': 'k' })
-    expect([errors.map(String), answer.status, reported]).toEqual([[], 204, [undefined]])
+    const { reported, errors, token, status } = await reporting(auth)
+    expect([await status(await token(), withKey), errors.map(String), reported]).toEqual([204, [], [undefined]])
   })
 
   it.each<readonly [string, Guards]>([
@@ -364,10 +361,10 @@ describe('mcpAuth', () => {
     ["fp-ts's own combinators", (jwt) => describedAs(jwt)(RTE.map((claims: JwtClaims) => claims)(jwt))],
     ['what recovered', (jwt) => pipe(httpBearer({ authenticate: down }), recoverUnavailable(jwt))],
   ])('returns the token that %s accepted', async (_what, auth) => {
-    const { reported, errors, token, get } = await reporting(auth)
-    const sent = await token('files:read')
-    const answer = await get({ Authorization: `Bearer ${sent}`, 'X-API-Key': 'k' })
-    expect([errors.map(String), answer.status, reported]).toEqual([[], 204, [expect.objectContaining({ token: sent })]])
+    const { reported, errors, token, status } = await reporting(auth)
+    const sent = await token()
+    const info = expect.objectContaining({ token: sent }) as unknown
+    expect([await status(sent, withKey), errors.map(String), reported]).toEqual([204, [], [info]])
   })
 })
 
@@ -387,7 +384,7 @@ describe('S07 two guards for one request', () => {
       ctx.status = 204
     })
     const { url } = await listen(new Koa().use(router.routes()))
-    await ask(`${url}/x`, { headers: { Authorization: `Bearer ${await token('files:read')}` } })
+    await ask(`${url}/x`, { headers: { Authorization: `Bearer ${await token()}` } })
     expect(seen).toEqual(['files:read', undefined, 'files:read'])
   })
 })
