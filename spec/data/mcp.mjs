@@ -151,118 +151,66 @@ const pathOf = (url) => (new URL(url).pathname === '/' ? '' : new URL(url).pathn
 const wellKnownOf = (url) => `${new URL(url).origin}/.well-known/oauth-protected-resource${pathOf(url)}`
 const announced = async ({ ask }) => documentOf(parameterOf(await ask(), 'resource_metadata'))
 
+/** Makes rules that need this: an issuer that the server trusts, a server of 2026-07-28, a tool, or nothing. `run` asks it. */
+const needing = (needs) => (id, rule, source, run) => ({ id, rule, source, needs, run })
+const [always, withIssuer, inModern, withTool] = [undefined, 'issuer', 'modern', 'tool'].map(needing)
+
 /** A rule about a token that must be refused: 401 `invalid_token`. */
-const refused = (id, rule, source, tokenOf) => ({
-  id,
-  rule,
-  source,
-  needs: 'issuer',
-  run: async (site) => {
+const refused = (id, rule, source, tokenOf) =>
+  withIssuer(id, rule, source, async (site) => {
     const answer = await site.ask({ token: tokenOf(site) })
     return { ok: answer.status === 401 && parameterOf(answer, 'error') === 'invalid_token', what: said(answer) }
-  },
-})
+  })
 
 const AUTH = 'MCP authorization'
 const HTTP = 'MCP transports'
 
 export const rules = [
-  {
-    id: 'unauthenticated',
-    rule: 'A request without a token is a 401',
-    source: AUTH,
-    run: async ({ ask }) => {
-      const answers = [await ask(), await ask({ method: 'GET' }), await ask({ method: 'DELETE' })]
-      const [post, ...others] = answers.map(({ status }) => status)
-      return { ok: post === 401 && others.every((one) => [401, 405].includes(one)), what: [post, ...others].join(' ') }
-    },
-  },
-  {
-    id: 'challenge',
-    rule: 'The 401 has a Bearer challenge with resource_metadata',
-    source: 'RFC 9728 §5.1',
-    run: async ({ ask }) => {
-      const answer = await ask()
-      return { ok: URL.canParse(parameterOf(answer, 'resource_metadata') ?? ''), what: said(answer) }
-    },
-  },
-  {
-    id: 'metadata',
-    rule: 'The document is JSON, and its resource is the address of the server',
-    source: 'RFC 9728 §3.3',
-    run: async (site) => {
-      const { document, what } = await announced(site)
-      return { ok: document?.resource === site.url, what }
-    },
-  },
-  {
-    id: 'authorization-servers',
-    rule: 'The document names an authorization server',
-    source: AUTH,
-    run: async (site) => {
-      const { document, what } = await announced(site)
-      const servers = document?.authorization_servers
-      return { ok: Array.isArray(servers) && servers.length > 0 && servers.every((one) => URL.canParse(one)), what }
-    },
-  },
-  {
-    id: 'well-known',
-    rule: 'The same document is at the well-known path with the path of the server',
-    source: 'RFC 9728 §3.1',
-    run: async (site) => {
-      const { document, what } = await documentOf(wellKnownOf(site.url))
-      return { ok: document?.resource === site.url, what }
-    },
-  },
-  {
-    id: 'metadata-cors',
-    rule: 'Pages of every origin may read the document',
-    source: 'Fetch, CORS protocol',
-    run: async (site) => {
-      const { answer, what } = await documentOf(wellKnownOf(site.url))
-      return { ok: answer?.headers['access-control-allow-origin'] === '*', what }
-    },
-  },
-  {
-    id: 'offline-access',
-    rule: 'offline_access is no scope of the server, in the document and the challenge',
-    source: AUTH,
-    run: async (site) => {
-      const { document } = await announced(site)
-      const all = [...(document?.scopes_supported ?? []), ...(parameterOf(await site.ask(), 'scope') ?? '').split(' ')]
-      return { ok: !all.includes('offline_access'), what: all.join(' ') }
-    },
-  },
-  {
-    id: 'host',
-    rule: 'A forged Host changes neither the document nor the challenge',
-    source: 'RFC 9728 §7.3',
-    run: async ({ ask, url }) => {
-      const answer = await ask({ fields: [['Host', 'evil.example']] })
-      const document = await send(wellKnownOf(url), { method: 'GET', fields: [['Host', 'evil.example']] })
-      const written = [parameterOf(answer, 'resource_metadata'), document.message?.resource]
-      return { ok: !written.join(' ').includes('evil.example'), what: written.join(' ') }
-    },
-  },
-  {
-    id: 'garbage',
-    rule: 'A credential that is no token is a 401 invalid_token, or a 400',
-    source: 'RFC 6750 §3.1',
-    run: async ({ ask }) => {
-      const answers = [await ask({ token: 'x' }), await ask({ token: 'e30.e30.e30' }), await ask({ token: 'a b' })]
-      return { ok: answers.every(({ status }) => status === 401 || status === 400), what: answers.map(said).join(', ') }
-    },
-  },
-  {
-    id: 'good',
-    rule: 'A good token is served',
-    source: AUTH,
-    needs: 'issuer',
-    run: async ({ ask, token }) => {
-      const answer = await ask({ token: token() })
-      return { ok: isServed(answer), what: said(answer) }
-    },
-  },
+  always('unauthenticated', 'A request without a token is a 401', AUTH, async ({ ask }) => {
+    const answers = [await ask(), await ask({ method: 'GET' }), await ask({ method: 'DELETE' })]
+    const [post, ...others] = answers.map(({ status }) => status)
+    return { ok: post === 401 && others.every((one) => [401, 405].includes(one)), what: [post, ...others].join(' ') }
+  }),
+  always('challenge', 'The 401 has a Bearer challenge with resource_metadata', 'RFC 9728 §5.1', async ({ ask }) => {
+    const answer = await ask()
+    return { ok: URL.canParse(parameterOf(answer, 'resource_metadata') ?? ''), what: said(answer) }
+  }),
+  always('metadata', 'The document is JSON, and its resource is the address of the server', 'RFC 9728 §3.3', async (site) => {
+    const { document, what } = await announced(site)
+    return { ok: document?.resource === site.url, what }
+  }),
+  always('authorization-servers', 'The document names an authorization server', AUTH, async (site) => {
+    const { document, what } = await announced(site)
+    const servers = document?.authorization_servers
+    return { ok: Array.isArray(servers) && servers.length > 0 && servers.every((one) => URL.canParse(one)), what }
+  }),
+  always('well-known', 'The same document is at the well-known path with the path of the server', 'RFC 9728 §3.1', async (site) => {
+    const { document, what } = await documentOf(wellKnownOf(site.url))
+    return { ok: document?.resource === site.url, what }
+  }),
+  always('metadata-cors', 'Pages of every origin may read the document', 'Fetch, CORS protocol', async (site) => {
+    const { answer, what } = await documentOf(wellKnownOf(site.url))
+    return { ok: answer?.headers['access-control-allow-origin'] === '*', what }
+  }),
+  always('offline-access', 'offline_access is no scope of the server, in the document and the challenge', AUTH, async (site) => {
+    const { document } = await announced(site)
+    const all = [...(document?.scopes_supported ?? []), ...(parameterOf(await site.ask(), 'scope') ?? '').split(' ')]
+    return { ok: !all.includes('offline_access'), what: all.join(' ') }
+  }),
+  always('host', 'A forged Host changes neither the document nor the challenge', 'RFC 9728 §7.3', async ({ ask, url }) => {
+    const answer = await ask({ fields: [['Host', 'evil.example']] })
+    const document = await send(wellKnownOf(url), { method: 'GET', fields: [['Host', 'evil.example']] })
+    const written = [parameterOf(answer, 'resource_metadata'), document.message?.resource]
+    return { ok: !written.join(' ').includes('evil.example'), what: written.join(' ') }
+  }),
+  always('garbage', 'A credential that is no token is a 401 invalid_token, or a 400', 'RFC 6750 §3.1', async ({ ask }) => {
+    const answers = [await ask({ token: 'x' }), await ask({ token: 'e30.e30.e30' }), await ask({ token: 'a b' })]
+    return { ok: answers.every(({ status }) => status === 401 || status === 400), what: answers.map(said).join(', ') }
+  }),
+  withIssuer('good', 'A good token is served', AUTH, async ({ ask, token }) => {
+    const answer = await ask({ token: token() })
+    return { ok: isServed(answer), what: said(answer) }
+  }),
   refused('audience', 'A token for another server is refused', AUTH, ({ token }) => token({ aud: 'https://other.example/mcp' })),
   refused('audience-origin', 'A token for the origin of the server alone is refused', AUTH, ({ token, url }) =>
     token({ aud: new URL(url).origin }),
@@ -280,115 +228,65 @@ export const rules = [
   refused('bound', 'A token that is bound to a key is no bearer token', 'RFC 9449 §7.2', ({ token }) =>
     token({ cnf: { jkt: 'x'.repeat(43) } }),
   ),
-  {
-    id: 'query',
-    rule: 'A token in the query is ignored',
-    source: AUTH,
-    needs: 'issuer',
-    run: async ({ ask, token }) => {
-      const answer = await ask({ query: `?access_token=${token()}` })
-      return { ok: answer.status === 401, what: said(answer) }
-    },
-  },
-  {
-    id: 'scheme',
-    rule: 'A token of another scheme is ignored',
-    source: 'RFC 6750 §2.1',
-    needs: 'issuer',
-    run: async ({ ask, token }) => {
-      const answer = await ask({ fields: [['Authorization', `Basic ${token()}`]] })
-      return { ok: answer.status === 401, what: said(answer) }
-    },
-  },
-  {
-    id: 'twice',
-    rule: 'Two Authorization fields are refused',
-    source: 'RFC 9110 §5.3',
-    needs: 'issuer',
-    run: async ({ ask, token }) => {
-      const [good, wrong] = [bearer(token()), bearer('x')]
-      const answers = [await ask({ fields: [good, wrong] }), await ask({ fields: [wrong, good] })]
-      return { ok: answers.every(({ status }) => status === 400 || status === 401), what: answers.map(said).join(', ') }
-    },
-  },
-  {
-    id: 'origin',
-    rule: 'A page of an origin that is not allowed is a 403, also with a good token',
-    source: HTTP,
-    needs: 'issuer',
-    run: async ({ ask, token }) => {
-      const origins = ['https://evil.example', 'null']
-      const answers = await Promise.all(origins.map((one) => ask({ token: token(), fields: [['Origin', one]] })))
-      return { ok: answers.every(({ status }) => status === 403), what: answers.map(said).join(', ') }
-    },
-  },
+  withIssuer('query', 'A token in the query is ignored', AUTH, async ({ ask, token }) => {
+    const answer = await ask({ query: `?access_token=${token()}` })
+    return { ok: answer.status === 401, what: said(answer) }
+  }),
+  withIssuer('scheme', 'A token of another scheme is ignored', 'RFC 6750 §2.1', async ({ ask, token }) => {
+    const answer = await ask({ fields: [['Authorization', `Basic ${token()}`]] })
+    return { ok: answer.status === 401, what: said(answer) }
+  }),
+  withIssuer('twice', 'Two Authorization fields are refused', 'RFC 9110 §5.3', async ({ ask, token }) => {
+    const [good, wrong] = [bearer(token()), bearer('x')]
+    const answers = [await ask({ fields: [good, wrong] }), await ask({ fields: [wrong, good] })]
+    return { ok: answers.every(({ status }) => status === 400 || status === 401), what: answers.map(said).join(', ') }
+  }),
+  withIssuer('origin', 'A page of an origin that is not allowed is a 403, also with a good token', HTTP, async ({ ask, token }) => {
+    const origins = ['https://evil.example', 'null']
+    const answers = await Promise.all(origins.map((one) => ask({ token: token(), fields: [['Origin', one]] })))
+    return { ok: answers.every(({ status }) => status === 403), what: answers.map(said).join(', ') }
+  }),
   ...[
     ['method-field', 'A body with another method than Mcp-Method is a 400', { 'Mcp-Method': 'ping' }],
     ['name-field', 'A body with another name than Mcp-Name is a 400', { 'Mcp-Name': 'another' }],
     ['no-method-field', 'A request without Mcp-Method is a 400', { 'Mcp-Method': undefined }],
     ['no-name-field', 'A call without Mcp-Name is a 400', { 'Mcp-Name': undefined }],
-  ].map(([id, rule, fields]) => ({
-    id,
-    rule,
-    source: 'SEP-2243',
-    needs: 'modern',
-    run: async ({ url, token, tool = 'a-tool', needed }) => {
+  ].map(([id, rule, fields]) =>
+    inModern(id, rule, 'SEP-2243', async ({ url, token, tool = 'a-tool', needed }) => {
       const message = modern('tools/call', { name: tool, arguments: {} }, fields)
       const all = [...message.fields, bearer(token({ scope: needed }))]
       const answer = await send(url, { ...message, fields: all })
       return { ok: answer.status === 400, what: said(answer) }
-    },
-  })),
-  {
-    id: 'scope',
-    rule: 'A tool whose scope is missing is a 403 insufficient_scope that names it',
-    source: 'RFC 6750 §3.1',
-    needs: 'tool',
-    run: async ({ call, needs }) => {
-      const answer = await call(modern)
-      const scopes = (parameterOf(answer, 'scope') ?? '').split(' ')
-      const isNamed = needs.split(' ').every((one) => scopes.includes(one))
-      return { ok: answer.status === 403 && parameterOf(answer, 'error') === 'insufficient_scope' && isNamed, what: said(answer) }
-    },
-  },
-  {
-    id: 'scope-granted',
-    rule: 'With the scope, the tool runs',
-    source: AUTH,
-    needs: 'tool',
-    run: async ({ call, needed }) => {
-      const answer = await call(modern, { scope: needed })
-      return { ok: isServed(answer), what: said(answer) }
-    },
-  },
+    }),
+  ),
+  withTool('scope', 'A tool whose scope is missing is a 403 insufficient_scope that names it', 'RFC 6750 §3.1', async ({ call, needs }) => {
+    const answer = await call(modern)
+    const scopes = (parameterOf(answer, 'scope') ?? '').split(' ')
+    const isNamed = needs.split(' ').every((one) => scopes.includes(one))
+    return { ok: answer.status === 403 && parameterOf(answer, 'error') === 'insufficient_scope' && isNamed, what: said(answer) }
+  }),
+  withTool('scope-granted', 'With the scope, the tool runs', AUTH, async ({ call, needed }) => {
+    const answer = await call(modern, { scope: needed })
+    return { ok: isServed(answer), what: said(answer) }
+  }),
   ...[
     ['scope-by-fields', 'Fields that name a harmless method hide no call of the tool', modern],
     ['scope-by-revision', 'Nor do these fields hide a call of an older revision', legacy],
-  ].map(([id, rule, make]) => ({
-    id,
-    rule,
-    source: AUTH,
-    needs: 'tool',
-    run: async ({ call }) => {
+  ].map(([id, rule, make]) =>
+    withTool(id, rule, AUTH, async ({ call }) => {
       const answer = await call(make, {}, { 'Mcp-Method': 'tools/list', 'Mcp-Name': undefined })
       return { ok: !isServed(answer), what: said(answer) }
-    },
-  })),
-  {
-    id: 'scope-by-batch',
-    rule: 'Nor do these fields hide a call in a batch',
-    source: AUTH,
-    needs: 'tool',
-    run: async ({ call }) => {
-      const batch = (...given) => {
-        const { body, fields } = legacy(...given)
-        return { body: `[${body}]`, fields }
-      }
-      const answer = await call(batch, {}, { 'Mcp-Method': 'tools/list' })
-      const results = [answer.message].flat().filter((one) => one?.result !== undefined)
-      return { ok: results.length === 0, what: said(answer) }
-    },
-  },
+    }),
+  ),
+  withTool('scope-by-batch', 'Nor do these fields hide a call in a batch', AUTH, async ({ call }) => {
+    const batch = (...given) => {
+      const { body, fields } = legacy(...given)
+      return { body: `[${body}]`, fields }
+    }
+    const answer = await call(batch, {}, { 'Mcp-Method': 'tools/list' })
+    const results = [answer.message].flat().filter((one) => one?.result !== undefined)
+    return { ok: results.length === 0, what: said(answer) }
+  }),
 ]
 
 /**
