@@ -46,5 +46,6 @@ export const webhookSite = async (options: SiteOptions = {}) => {
       body: body as string,
       headers: { 'X-Hub-Signature-256': githubSignature(body), ...headers },
     })
-  return { ...served, handled, send }
+  const status = async (...sent: Parameters<typeof send>) => (await send(...sent)).status
+  return { ...served, handled, send, status }
 }
