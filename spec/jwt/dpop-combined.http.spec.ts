@@ -12,7 +12,6 @@ import {
   withAuth,
   type Authenticator,
 } from 'koa-with-auth'
-import { on, type Decision } from 'koa-with-auth/events'
 import {
   httpJwt,
   insufficientScope,
@@ -20,6 +19,7 @@ import {
   protectedResource,
   scopesOf,
   type DpopOptions,
+  type JwtClaims,
   httpIntrospection,
 } from 'koa-with-auth/jwt'
 import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
@@ -36,6 +36,7 @@ import {
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { authorizationServer, CLIENT, RESOURCE_SERVER } from '../support/servers/authorizationServer.js'
+import { recordsOf } from '../support/runs/eventRecords.js'
 import { dpopClient, ORIGIN, withProof } from '../support/servers/dpopClient.js'
 import { API, identityProvider } from '../support/servers/identityProvider.js'
 import { listen } from '../support/servers/server.js'
@@ -43,11 +44,11 @@ import { tokenSite, INVALID, expectRefused } from '../support/sites/tokenSite.js
 import { listenWithUpgrades, sendUpgrade } from '../support/servers/upgradeServer.js'
 
 const parts = async (over: Partial<DpopOptions> = {}) => {
-  const provider = await identityProvider()
   let uses = 0
   const { use } = oneTimeIds(memoryStore())
   const spent = { use: (id: string, lifetime: number) => (uses++, use(id, lifetime)) }
   const dpop = { spent, origin: ORIGIN, ...over }
+  const provider = await identityProvider()
   const jwt = httpJwt({ issuer: provider.issuer, audience: API, bound: { dpop } })
   const client = await dpopClient()
   const token = await client.token(provider, { scope: 'read' })
@@ -55,8 +56,7 @@ const parts = async (over: Partial<DpopOptions> = {}) => {
   return { provider, jwt, dpop, client, token, sent, uses: () => uses }
 }
 
-const scoped = (jwt: ReturnType<typeof httpJwt<{ readonly scope?: string }>> | Authenticator<object>, scope: string) =>
-  pipe(jwt as Authenticator<object>, requireScopes([scope], { granted: scopesOf }))
+const scoped = (jwt: Authenticator<JwtClaims>, scope: string) => requireScopes([scope], { granted: scopesOf })(jwt)
 
 describe('a token that is bound to a key', () => {
   it('is an alternative of a list, before and after other kinds', async () => {
@@ -66,20 +66,24 @@ describe('a token that is bound to a key', () => {
       [jwt, key],
       [key, jwt],
     ]) {
-      const { get } = await tokenSite(list)
-      expect((await get(undefined, await sent())).status).toBe(200)
-      expect((await get(undefined, { key: 'k1' })).status).toBe(200)
+      const { status } = await tokenSite(list)
       const bad = withProof(token, await client.proof(token, { claims: { htm: 'POST' } }))
-      expect((await get(undefined, bad)).status).toBe(401)
-      expect((await get(undefined, { ...bad, key: 'k1' })).status).toBe(200)
+      for (const [headers, expected] of [
+        [await sent(), 200],
+        [{ key: 'k1' }, 200],
+        [bad, 401],
+        [{ ...bad, key: 'k1' }, 200],
+      ] as const) {
+        expect(await status(undefined, headers)).toBe(expected)
+      }
     }
   })
 
   it('lets in by one proof, however many members and levels ask about it, and uses its jti once', async () => {
     const { jwt, sent, uses } = await parts()
     const both = allOf([jwt, scoped(jwt, 'read')])
-    const { get } = await tokenSite([scoped(jwt, 'admin'), both])
-    expect((await get(undefined, await sent())).status).toBe(200)
+    const { status } = await tokenSite([scoped(jwt, 'admin'), both])
+    expect(await status(undefined, await sent())).toBe(200)
     expect(uses()).toBe(1)
 
     const router = withAuth(also(jwt))(new Router())
@@ -98,8 +102,8 @@ describe('a token that is bound to a key', () => {
   it('is spent in each store, if two kinds have two', async () => {
     const [one, two] = [await parts(), await parts()]
     const other = httpJwt({ issuer: one.provider.issuer, audience: API, bound: { dpop: two.dpop } })
-    const { get } = await tokenSite(allOf([one.jwt, other]))
-    expect((await get(undefined, await one.sent())).status).toBe(200)
+    const { status } = await tokenSite(allOf([one.jwt, other]))
+    expect(await status(undefined, await one.sent())).toBe(200)
     expect([one.uses(), two.uses()]).toEqual([1, 1])
   })
 
@@ -122,12 +126,10 @@ describe('a token that is bound to a key', () => {
 
   it('is a guess if its proof is bad, and none if only the nonce is missing', async () => {
     const { jwt, token, client, sent } = await parts({ nonce: { keys: ['k'.repeat(32)] } })
-    const { get } = await tokenSite(
-      pipe(jwt, throttled({ limiter: new RateLimiterMemory({ points: 2, duration: 60 }) })),
-    )
-    for (let round = 0; round < 5; round++) expect((await get(undefined, await sent())).status).toBe(401)
-    const guess = async () =>
-      (await get(undefined, withProof(token, await client.proof(token, { claims: { htm: 'PUT' } })))).status
+    const limiter = new RateLimiterMemory({ points: 2, duration: 60 })
+    const { status } = await tokenSite(throttled({ limiter })(jwt))
+    for (let round = 0; round < 5; round++) expect(await status(undefined, await sent())).toBe(401)
+    const guess = async () => status(undefined, withProof(token, await client.proof(token, { claims: { htm: 'PUT' } })))
     expect([await guess(), await guess(), await guess()]).toEqual([401, 401, 429])
   })
 
@@ -181,12 +183,10 @@ describe('a token that is bound to a key', () => {
 
   it('is reported as its scheme, without the proof', async () => {
     const { jwt, sent } = await parts()
-    const records: Decision[] = []
-    onTestFinished(on('decision', (record) => records.push(record)))
-    const { get } = await tokenSite(jwt)
+    const records = recordsOf('decision')
+    const { status } = await tokenSite(jwt)
     const fields = await sent()
-    await get(undefined, fields)
-    await get(undefined, fields)
+    for (let time = 0; time < 2; time++) await status(undefined, fields)
     expect(records.map(({ outcome, failure }) => [outcome, failure])).toEqual([
       ['accepted', undefined],
       ['refused', 'invalid'],
