@@ -171,6 +171,7 @@ const of = { issuer: 'https://login.example/', audience: 'https://api.example' }
 const good = { spent: spent(), origin: 'https://api.example' }
 
 describe('httpJwt({ bound }) refuses these options with a TypeError', () => {
+  const having = (own: object) => ({ dpop: { ...good, ...own } })
   it.each<[string, unknown, RegExp]>([
     ['nothing', {}, /bound: { \.\.\. } }\) must have dpop or certificate/],
     ['a string', 'dpop', /takes an object of options, not a string/],
@@ -182,23 +183,19 @@ describe('httpJwt({ bound }) refuses these options with a TypeError', () => {
       { dpop: { origin: good.origin } },
       /dpop: { spent } } }\) has no method use; pass oneTimeIds\(store\)/,
     ],
-    ['a store of sessions', { dpop: { ...good, spent: {} } }, /has no method use/],
+    ['a store of sessions', having({ spent: {} }), /has no method use/],
     ['no origin', { dpop: { spent: good.spent } }, /dpop: { origin } } }\)/],
-    ['an origin by http', { dpop: { ...good, origin: 'http://api.example' } }, /https/],
-    ['an origin with a path', { dpop: { ...good, origin: 'https://api.example/' } }, /such as "https:\/\/api.example"/],
-    ['an origin with its default port', { dpop: { ...good, origin: 'https://api.example:443' } }, /must be an origin/],
-    ['no algorithms', { dpop: { ...good, algorithms: [] } }, /at least one algorithm/],
-    ['a secret', { dpop: { ...good, algorithms: ['HS256'] } }, /HS256 needs/],
-    ['none', { dpop: { ...good, algorithms: ['none'] } }, /"none" is not allowed/],
-    ['maxAge 0', { dpop: { ...good, maxAge: 0 } }, /maxAge } } }\) must be a number of milliseconds, at least 1000/],
-    [
-      'no keys of nonces',
-      { dpop: { ...good, nonce: { keys: [] } } },
-      /nonce: { keys } } } }\) must be an array of secrets/,
-    ],
-    ['a short key', { dpop: { ...good, nonce: { keys: ['x'.repeat(31)] } } }, /32 bytes or more/],
-    ['a key that is a number', { dpop: { ...good, nonce: { keys: [7] } } }, /32 bytes or more/],
-    ['a lifetime of 0', { dpop: { ...good, nonce: { keys: ['x'.repeat(32)], lifetime: 0 } } }, /lifetime/],
+    ['an origin by http', having({ origin: 'http://api.example' }), /https/],
+    ['an origin with a path', having({ origin: 'https://api.example/' }), /such as "https:\/\/api.example"/],
+    ['an origin with its default port', having({ origin: 'https://api.example:443' }), /must be an origin/],
+    ['no algorithms', having({ algorithms: [] }), /at least one algorithm/],
+    ['a secret', having({ algorithms: ['HS256'] }), /HS256 needs/],
+    ['none', having({ algorithms: ['none'] }), /"none" is not allowed/],
+    ['maxAge 0', having({ maxAge: 0 }), /maxAge } } }\) must be a number of milliseconds, at least 1000/],
+    ['no keys of nonces', having({ nonce: { keys: [] } }), /nonce: { keys } } } }\) must be an array of secrets/],
+    ['a short key', having({ nonce: { keys: ['x'.repeat(31)] } }), /32 bytes or more/],
+    ['a key that is a number', having({ nonce: { keys: [7] } }), /32 bytes or more/],
+    ['a lifetime of 0', having({ nonce: { keys: ['x'.repeat(32)], lifetime: 0 } }), /lifetime/],
   ])('%s', (_what, bound, message) => {
     const make = () => httpJwt({ ...of, bound: bound as BoundOptions })
     expect(make).toThrow(TypeError)

@@ -30,11 +30,19 @@ const pem = (key: { export: (of: { type: 'spki'; format: 'pem' }) => string | Bu
 const good = rsa(2048)
 const of = { issuer: ISSUER, audience: API }
 const by = (issuer: unknown) => ({ issuer, audience: API })
+/** An issuer with this source of keys. */
+const keyed = (source: object) => by({ issuer: 'x', ...source })
+const privateJwk = { ...good.privateKey.export({ format: 'jwk' }) }
+const p384 = createPublicKey(pem(generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey))
 const jwks = async () => ({ keys: [(await signingKey('ES256', 'k')).jwk] })
-const secretly = (bytes: number, algorithms?: string[]) => ({
-  issuer: { issuer: 'x', secret: randomBytes(bytes), ...(algorithms && { algorithms }) },
-  audience: API,
-})
+const secretly = (bytes: number, algorithms?: string[]) =>
+  keyed({ secret: randomBytes(bytes), ...(algorithms && { algorithms }) })
+
+/** Expects a TypeError with this message, whatever the types say. */
+const expectRefused = (make: () => unknown, message: RegExp): void => {
+  expect(make).toThrow(TypeError)
+  expect(make).toThrow(message)
+}
 
 describe('httpJwt refuses these options with a TypeError', () => {
   it.each<[string, object, RegExp]>([
@@ -46,22 +54,22 @@ describe('httpJwt refuses these options with a TypeError', () => {
     ['two sources of keys', by({ issuer: ISSUER, jwksUri: ISSUER, secret: 's' }), /exactly one of/],
     [
       'a PEM whose lines a variable has lost',
-      by({ issuer: 'x', publicKey: '-----BEGIN PUBLIC KEY-----\\nMC' }),
+      keyed({ publicKey: '-----BEGIN PUBLIC KEY-----\\nMC' }),
       /with \\n, \.replaceAll/,
     ],
     ['a document', by(`${ISSUER}.well-known/openid-configuration`), /value of its "issuer"/],
     ['a variable without a value', by('https://undefined.auth0.com/'), /variable in it is not set/],
     [
       'an address in which a variable has no value',
-      by({ issuer: 'x', jwksUri: 'https://login.example/undefined/keys' }),
+      keyed({ jwksUri: 'https://login.example/undefined/keys' }),
       /variable in it is not set/,
     ],
     ['http', by('http://login.example/'), /must be an https:\/\/ URL/],
-    ['keys by http', by({ issuer: 'x', jwksUri: 'http://login.example/jwks' }), /jwksUri }.*https/],
+    ['keys by http', keyed({ jwksUri: 'http://login.example/jwks' }), /jwksUri }.*https/],
     ['an issuer that is not a URL', by('login.example'), /must be an https:\/\/ URL/],
     ['an issuer with a query', by('https://login.example/?a'), /no query/],
     ['an issuer with a user', by('https://u:p@login.example/'), /no user name/],
-    ['a misspelt source of keys', by({ issuer: 'x', jwksURI: ISSUER }), /no option "jwksURI"/],
+    ['a misspelt source of keys', keyed({ jwksURI: ISSUER }), /no option "jwksURI"/],
     ['an unknown option', { ...of, audiences: API }, /no option "audiences"/],
     ['a secret without its issuer', { secret: 'x', audience: API }, /no option "secret"; there are issuer/],
     ['no audience', { issuer: ISSUER }, /audience }\) is missing.*there is no "any".*httpBearer/],
@@ -77,35 +85,21 @@ describe('httpJwt refuses these options with a TypeError', () => {
     ['63 bytes for HS512', secretly(63, ['HS256', 'HS512']), /has 63 bytes.*needs 64/],
     [
       'a private PEM',
-      by({ issuer: 'x', publicKey: good.privateKey.export({ type: 'pkcs8', format: 'pem' }) }),
+      keyed({ publicKey: good.privateKey.export({ type: 'pkcs8', format: 'pem' }) }),
       /is a private key/,
     ],
-    ['a private key', by({ issuer: 'x', publicKey: good.privateKey }), /is a private key/],
-    ['no key', by({ issuer: 'x', publicKey: 'ssh-rsa AAAA' }), /must be a PEM/],
-    ['a weak key', by({ issuer: 'x', publicKey: pem(rsa(1024).publicKey) }), /1024 bits; RSA needs 2048/],
-    [
-      'a key for an unsupported algorithm',
-      by({
-        issuer: 'x',
-        publicKey: createPublicKey(pem(generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey)),
-      }),
-      /secp384r1, which none of/,
-    ],
-    ['a set of keys of another shape', by({ issuer: 'x', jwks: { keys: [] } }), /jwks } }\) must be { keys/],
-    ['a set whose keys are no array', by({ issuer: 'x', jwks: { keys: 'k' } }), /jwks } }\) must be { keys/],
+    ['a private key', keyed({ publicKey: good.privateKey }), /is a private key/],
+    ['no key', keyed({ publicKey: 'ssh-rsa AAAA' }), /must be a PEM/],
+    ['a weak key', keyed({ publicKey: pem(rsa(1024).publicKey) }), /1024 bits; RSA needs 2048/],
+    ['a key for an unsupported algorithm', keyed({ publicKey: p384 }), /secp384r1, which none of/],
+    ['a set of keys of another shape', keyed({ jwks: { keys: [] } }), /jwks } }\) must be { keys/],
+    ['a set whose keys are no array', keyed({ jwks: { keys: 'k' } }), /jwks } }\) must be { keys/],
     [
       'a set with a private key beside a public one',
-      by({
-        issuer: 'x',
-        jwks: { keys: [good.publicKey.export({ format: 'jwk' }), { ...good.privateKey.export({ format: 'jwk' }) }] },
-      }),
+      keyed({ jwks: { keys: [good.publicKey.export({ format: 'jwk' }), privateJwk] } }),
       /holds a private key/,
     ],
-    [
-      'a set with a private key',
-      by({ issuer: 'x', jwks: { keys: [{ ...good.privateKey.export({ format: 'jwk' }) }] } }),
-      /holds a private key/,
-    ],
+    ['a set with a private key', keyed({ jwks: { keys: [privateJwk] } }), /holds a private key/],
     ['a profile that does not exist', { ...of, profile: 'id' }, /'any' or 'rfc9068'/],
     ['claims that is not a decoder', { ...of, claims: {} }, /claims }\) must be an io-ts codec.* or a schema of zod/],
     ['a hook of three parameters', { ...of, authenticate: (_a: 1, _b: 2, _c: 3) => true }, /takes 3 parameters/],
@@ -133,10 +127,7 @@ describe('httpJwt refuses these options with a TypeError', () => {
     ],
     ['a realm with a line break', { ...of, realm: 'a\nb' }, /realm/],
   ])('%s', (_what, options, message) => {
-    // Safe: a caller without types could write this
-    const make = () => httpJwt(options as Parameters<typeof httpJwt>[0])
-    expect(make).toThrow(TypeError)
-    expect(make).toThrow(message)
+    expectRefused(() => httpJwt(options as never), message)
   })
 
   it('httpJwt accepts valid options, http on a loopback address included', async () => {
@@ -164,7 +155,7 @@ describe('httpIntrospection and protectedResource refuse these options with a Ty
     ['no audience', { client, endpoint: ISSUER }, /audience }\) is missing/],
     ['a time limit of 0', { client, audience: API, endpoint: ISSUER, timeout: 0 }, /timeout/],
   ])('introspection: %s', (_what, options, message) => {
-    expect(() => httpIntrospection(options as Parameters<typeof httpIntrospection>[0])).toThrow(message)
+    expectRefused(() => httpIntrospection(options as never), message)
   })
 
   const resource = { resource: API, authorizationServers: [ISSUER], scopes: ['read'] }
@@ -183,7 +174,7 @@ describe('httpIntrospection and protectedResource refuse these options with a Ty
     ['origins as a string', { ...resource, origins: 'https://app.example' }, /array of origins, or 'any'/],
     ['an unknown option', { ...resource, scope: 'read' }, /no option "scope"/],
   ])('resource: %s', (_what, options, message) => {
-    expect(() => protectedResource(options as Parameters<typeof protectedResource>[0])).toThrow(message)
+    expectRefused(() => protectedResource(options as never), message)
   })
 })
 
