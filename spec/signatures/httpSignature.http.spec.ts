@@ -254,23 +254,23 @@ describe('what is refused', () => {
     expect(await sendLate({ created: ago(200_000) })).toBe('204')
   })
 
-  it.each([
+  it.each<[string, RegExp, string, expected?: string]>([
     ['no created', /created=\d+;/, ''],
     ['no keyid', /;keyid="k1"/, ''],
     ['a created that is no integer', /created=(\d+)/, 'created=$1.5'],
     ['a created that is a string', /created=(\d+)/, 'created="$1"'],
     ['a date', /created=(\d+)/, 'created=@$1'],
     ['a parameter that is not understood', /;keyid/, ';x=1;keyid'],
-    ['a tag of another application', /;keyid/, ';tag="x";keyid'],
-    ['an algorithm that the key has not', /;keyid/, ';alg="hmac-sha256";keyid'],
-    ['an unknown algorithm', /;keyid/, ';alg="none";keyid'],
+    ['a tag of another application', /;keyid/, ';tag="x";keyid', 'invalid type'],
+    ['an algorithm that the key has not', /;keyid/, ';alg="hmac-sha256";keyid', 'invalid algorithm'],
+    ['an unknown algorithm', /;keyid/, ';alg="none";keyid', 'invalid algorithm'],
     ['a keyid that is a token', /keyid="k1"/, 'keyid=k1'],
-  ])('a parameter: %s', async (_name, wanted, replacement) => {
+  ])('a parameter: %s', async (_name, wanted, replacement, expected = 'malformed syntax') => {
     const { sendSpec, seen } = await site()
     const changed = signed().fields.map(
       ([name, value]) => [name, name === 'Signature-Input' ? value.replace(wanted, replacement) : value] as const,
     )
-    expect(await sendSpec({ fields: changed })).toMatch(/^401 (?:malformed|invalid)/)
+    expect(await sendSpec({ fields: changed })).toBe(`401 ${expected}`)
     expect(seen).toStrictEqual([])
   })
 
