@@ -24,6 +24,7 @@ import { signedRequest } from '../../../dist/testing.js'
 import { github, webhook } from '../../../dist/webhooks.js'
 import type { Question } from './alike.js'
 import { accept, basicChallenge, basicOf, deny, guard, once, throttledBy, tokenOf } from './byHand.js'
+import { basic as basicOfPair, bearer } from './contestants.js'
 import { listenerOf } from './koaApps.js'
 import { headersOf, type Headers } from './stub.js'
 
@@ -231,16 +232,15 @@ export const credentialApps = async (): Promise<CredentialApps> => {
     return listenerOf(router)
   }
   const guards = Object.fromEntries(Object.entries(ours).map(([path, auth]) => [path, guard(auth)]))
-  const pair = (text: string): Headers => ({ Authorization: `Basic ${Buffer.from(text).toString('base64')}` })
   const delivery = { method: 'POST', body: DELIVERY }
   const length = { 'Content-Length': String(DELIVERY.length) }
   const wrongKey = `${key.slice(0, -1)}${key.endsWith('x') ? 'y' : 'x'}`
   return {
     questions: [
       ask('an API key in memory', '/key', { 'X-API-Key': key }, { target: 1.12 }),
-      ask('a token that was verified before', '/jwt', { Authorization: `Bearer ${token}` }, { target: 1.08 }),
-      ask('Basic, cached', '/cached', pair('anna:supersecret'), { target: 1.12 }),
-      ask('Basic, throttled by a limiter that answers at once', '/throttled', pair('anna:supersecret'), {
+      ask('a token that was verified before', '/jwt', bearer(token), { target: 1.08 }),
+      ask('Basic, cached', '/cached', basicOfPair('anna:supersecret'), { target: 1.12 }),
+      ask('Basic, throttled by a limiter that answers at once', '/throttled', basicOfPair('anna:supersecret'), {
         target: 1.15,
       }),
       ask('a signed request (RFC 9421, Ed25519)', '/signed', Object.fromEntries(signed.fields), { target: 1.3 }),
@@ -248,8 +248,8 @@ export const credentialApps = async (): Promise<CredentialApps> => {
     ],
     refused: [
       ask('an unknown API key', '/key', { 'X-API-Key': wrongKey }, { status: 401 }),
-      ask('a wrong password, cached', '/cached', pair('anna:wrong'), { status: 401 }),
-      ask('a wrong password, throttled', '/throttled', pair('anna:wrong'), { status: 401 }),
+      ask('a wrong password, cached', '/cached', basicOfPair('anna:wrong'), { status: 401 }),
+      ask('a wrong password, throttled', '/throttled', basicOfPair('anna:wrong'), { status: 401 }),
       ask('an unsigned request', '/signed', {}, { status: 401 }),
       ask(
         'a forged webhook',

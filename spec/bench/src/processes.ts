@@ -17,6 +17,7 @@ import { postgresStore, redisStore, type Store } from '../../../dist/stores.js'
 import { startPostgres } from './postgres.js'
 import { redisNodes, type RedisNodes } from './redisNodes.js'
 import { byHand, inPostgres } from './sessionApps.js'
+import { cookiesIn } from './stub.js'
 
 const PEOPLE = 1000
 const PORT = 34_567
@@ -56,10 +57,7 @@ const listenerOf = async (name: string): Promise<RequestListener> => {
 
 const cookiesOf = async (user: number): Promise<string> => {
   const { headers } = await fetch(`http://127.0.0.1:${PORT}/in?user=user-${user}`)
-  return headers
-    .getSetCookie()
-    .map((line) => line.split(';')[0])
-    .join('; ')
+  return cookiesIn(headers.getSetCookie())
 }
 
 const signedIn = async (): Promise<string[]> => {

@@ -3,6 +3,7 @@
  * take.
  */
 import type { Question } from './alike.js'
+import { basic, bearer } from './contestants.js'
 import { headersOf, type Headers } from './stub.js'
 import { cookieOf } from './twoApps.js'
 
@@ -12,8 +13,6 @@ const ask = (name: string, url: string, headers: Headers, status = 200): Questio
   headers: headersOf(headers),
   status,
 })
-const bearer = (token: string): Headers => ({ Authorization: `Bearer ${token}` })
-const basic = (pair: string): Headers => ({ Authorization: `Basic ${Buffer.from(pair).toString('base64')}` })
 
 /** A request that is timed, and its target compared with the check by hand. */
 export interface Timed extends Question {

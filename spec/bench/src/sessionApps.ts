@@ -21,7 +21,7 @@ import * as builtSessions from '../../../dist/sessions.js'
 import { memoryStore, type Store } from '../../../dist/stores.js'
 import { accept, answer, deny } from './byHand.js'
 import { listenerOfFastify } from './contestants.js'
-import { answerOf, headersOf, type Headers } from './stub.js'
+import { answerOf, cookiesIn, headersOf, type Headers } from './stub.js'
 
 const DAY = 86_400_000
 const keys = ['a signing key of at least 32 characters']
@@ -287,9 +287,9 @@ const keepingHead =
 /** The header lines of a visitor who has signed in, and perhaps out again elsewhere. */
 export const visitorOf = async (listener: RequestListener, isOver = false): Promise<Headers> => {
   const { headers } = await answerOf(keepingHead(listener), '/in', headersOf({}))
-  const lines = [headers['set-cookie'] ?? []].flat().map(String)
-  if (lines.length === 0) throw new Error('no user was signed in')
-  const visitor = headersOf({ Cookie: lines.map((line) => line.slice(0, line.indexOf(';'))).join('; ') })
+  const Cookie = cookiesIn(headers['set-cookie'])
+  if (Cookie === '') throw new Error('no user was signed in')
+  const visitor = headersOf({ Cookie })
   if (isOver) await answerOf(listener, '/out', visitor)
   return visitor
 }

@@ -9,11 +9,12 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import { httpBearer, sessionAuth, untilEnd, withAuth, type Authenticator } from '../../../dist/index.js'
 import { sessions } from '../../../dist/sessions.js'
+import { bearer } from './contestants.js'
 import { apart, oneByOne } from './inProcess.js'
 import { collecting, heapOf } from './memory.js'
 import type { Row, Section } from './Section.js'
 import { median, medianOf } from './statistics.js'
-import { ask, headersOf, type Headers } from './stub.js'
+import { ask, cookiesIn, headersOf, type Headers } from './stub.js'
 
 /** An application, and the headers of each of its users. */
 interface Site {
@@ -34,31 +35,15 @@ const served = (app: Koa, auth: Authenticator<unknown> | null, isWaiting: boolea
   return { listener: app.callback(), headers, kept }
 }
 
-const cookieOf = (response: { getHeader: (name: string) => unknown }): string =>
-  [response.getHeader('set-cookie')]
-    .flat()
-    .map((line) => String(line).split(';')[0])
-    .join('; ')
-
 type Kind = 'public' | 'token' | 'session'
 type Users = ReadonlyArray<string>
 
 const sites: Readonly<Record<Kind, (isWaiting: boolean, users: Users) => Promise<Site>>> = {
   public: async (isWaiting, users) =>
-    served(
-      new Koa(),
-      null,
-      isWaiting,
-      users.map(() => headersOf({})),
-    ),
+    served(new Koa(), null, isWaiting, Array<Headers>(users.length).fill(headersOf({}))),
   token: async (isWaiting, users) => {
     const authenticate = (_request: unknown, name: string) => ({ name, expiresAt: Date.now() + 3_600_000 })
-    return served(
-      new Koa(),
-      httpBearer({ authenticate }),
-      isWaiting,
-      users.map((name) => headersOf({ Authorization: `Bearer ${name}` })),
-    )
+    return served(new Koa(), httpBearer({ authenticate }), isWaiting, users.map(bearer))
   },
   session: async (isWaiting, users) => {
     const app = new Koa({ keys: ['bench-bench-bench-bench-bench-bench'] })
@@ -72,7 +57,7 @@ const sites: Readonly<Record<Kind, (isWaiting: boolean, users: Users) => Promise
     const headers: Headers[] = []
     for (const name of users) {
       const response = await ask(site.listener, `/in/${name}`, headersOf({}))
-      headers.push(headersOf({ Cookie: cookieOf(response) }))
+      headers.push(headersOf({ Cookie: cookiesIn(response.getHeader('set-cookie')) }))
     }
     return { ...site, headers }
   },

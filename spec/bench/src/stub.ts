@@ -20,6 +20,13 @@ export const headersOf = <V extends string | ReadonlyArray<string>>(
   own: Readonly<Record<string, V>>,
 ): Readonly<Record<string, V | string>> => ({ ...browserLike, ...own })
 
+/** The pairs of the cookies that these lines of `Set-Cookie` set, as a `Cookie` field has them. */
+export const cookiesIn = (lines: unknown): string =>
+  [lines ?? []]
+    .flat()
+    .map((line) => String(line).split(';')[0])
+    .join('; ')
+
 /** The answer, once its last byte would have been written. */
 export interface Answered {
   readonly status: number
