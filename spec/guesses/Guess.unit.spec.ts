@@ -35,7 +35,6 @@ describe('T-06 an address', () => {
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
     ['2001:db8:1:2:3:4:5:6:443', '2001:db8:1:2::/64'],
     ['2001:DB8:1:2:A:B:C:D:443', '2001:db8:1:2::/64'],
-    ['::FFFF:192.0.2.1', '192.0.2.1'],
     ['2001:db8:1:2:3:4:5:6:65535', '2001:db8:1:2::/64'],
     ['2001:db8:1:2::', '2001:db8:1:2::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
@@ -72,6 +71,7 @@ describe('T-06 an address', () => {
     ['[2001:db8::]1]', undefined],
     ['for=192.0.2.1', undefined],
     [`${'1:'.repeat(50)}1`, undefined],
+    [`fe80::1%${'e'.repeat(100)}`, undefined],
   ])('%s', (written, expected) => {
     expect(networkOf(written)).toBe(expected)
   })
@@ -83,9 +83,9 @@ describe('T-06 an address', () => {
 
 describe('T-06 the address of a request', () => {
   const from = (forwarded: string | undefined, { proxy = true, maxIpsCount = 0, socket = '10.0.0.1' } = {}) => {
-    const request = mockRequest({ fields: forwarded === undefined ? [] : [['X-Forwarded-For', forwarded]] })
+    const fields = forwarded === undefined ? [] : [['X-Forwarded-For', forwarded] as const]
+    const request = mockRequest({ fields, remoteAddress: socket })
     Object.assign(request.ctx.app, { proxy, maxIpsCount })
-    Object.defineProperty(request.req.socket, 'remoteAddress', { value: socket })
     return clientAddress(request)
   }
 
@@ -138,6 +138,7 @@ describe('T-07 one account', () => {
     ['NUL', 'anna\u0000', 'anna'],
     ['variation selectors', 'anna\ufe0f', 'anna'],
     ['different characters after the first 256', 'a'.repeat(256) + 'x', 'a'.repeat(256)],
+    ['a blank before the cut', 'a'.repeat(255) + ' x', 'a'.repeat(255)],
   ])('%s', (_rule, one, other) => {
     expect(form(one)).toBe(form(other))
   })
@@ -221,11 +222,10 @@ describe('what is counted', () => {
     expect([sharesAt('192.0.2.1'), sharesAt('2001:db8:1:2::/64')]).toEqual([[], [5]])
   })
 
-  it('stays counted if the answer is wrong, and else, or after an exception, is given back', async () => {
+  it('stays counted by each limiter if the answer is wrong, and else, or after an exception, is given back', async () => {
     let taken = 0
     const counter = { consume: async () => ++taken, reward: async () => --taken }
-    const count = counting(counter, 'throttled')
-    const wrong = E.left(AuthError.invalid)
+    const count = counting({ accountAndAddress: counter, account: counter, address: counter }, 'throttled')
     const after = async (f: () => E.Either<AuthError, string>) => {
       taken = 0
       await count('anna', 'a', f).catch(() => {})
@@ -234,7 +234,10 @@ describe('what is counted', () => {
     const raise = () => {
       throw new Error('bug')
     }
-    expect([await after(() => E.right('anna')), await after(() => wrong), await after(raise)]).toEqual([0, 0, 0])
-    expect(await after(() => E.left(unfinished('wrong')))).toBe(1)
+    const [good, refused, wrong] = [E.right('anna'), E.left(AuthError.invalid), E.left(unfinished('wrong'))]
+    expect([await after(() => good), await after(() => refused), await after(raise)]).toEqual([0, 0, 0])
+    expect(await after(() => wrong)).toBe(3)
+    const down = { ...counter, consume: () => Promise.reject(new Error('down')) }
+    expect(await counting(down, 'throttled')('anna', 'a', () => good)).toMatchObject({ left: { _tag: 'unavailable' } })
   })
 })

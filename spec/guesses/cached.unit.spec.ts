@@ -15,10 +15,10 @@ import {
 import { recoverUnavailable } from 'koa-with-auth/fp'
 import { apiKeys } from 'koa-with-auth/keys'
 import { memoryStore } from 'koa-with-auth/stores'
-import { mockRequest } from 'koa-with-auth/testing'
-import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { mockRequest, withBearer, withHeader } from 'koa-with-auth/testing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { evidenceOf } from '../../src/core/Evidence.js'
+import { guess, memory, tagsOf } from '../support/models/guessing.js'
 
 beforeEach(() => {
   vi.useFakeTimers({ now: 1_000_000 })
@@ -27,12 +27,10 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-const basicOf = (username: string, password: string) =>
-  mockRequest({ fields: [['Authorization', `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`]] })
+const keyed = (key: string) => mockRequest(withHeader('X-Key', key))
+const bearing = (token = 't') => mockRequest(withBearer(token))
 
-const keyed = (key: string) => mockRequest({ fields: [['X-Key', key]] })
-
-const passwords = (options: { readonly maxAge: number; readonly size?: number }, isLate = true) => {
+const passwords = (options: { readonly maxAge?: number; readonly size?: number } = {}, isLate = true) => {
   const calls: string[] = []
   const judge = (username: string, password: string) => {
     calls.push(`${username}:${password}`)
@@ -40,7 +38,7 @@ const passwords = (options: { readonly maxAge: number; readonly size?: number },
   }
   const verify = (_request: unknown, username: string, password: string) =>
     isLate ? Promise.resolve().then(() => judge(username, password)) : judge(username, password)
-  const hook = cached(verify, options)
+  const hook = cached(verify, { maxAge: 1000, ...options })
   return { basic: httpBasicAuth({ authenticate: hook }), calls, hook }
 }
 
@@ -49,8 +47,8 @@ describe.each([
   ['sync', false],
 ])('of a hook that is %s', (_how, isLate) => {
   it('M-01 what passed passes again without the hook, until maxAge is over', async () => {
-    const { basic, calls } = passwords({ maxAge: 1000 }, isLate)
-    const ask = async () => E.isRight(await basic.evaluate(basicOf('anna', 'good')))
+    const { basic, calls } = passwords({}, isLate)
+    const ask = async () => E.isRight(await basic.evaluate(guess('anna', 'good')))
     expect([await ask(), await ask()]).toEqual([true, true])
     vi.advanceTimersByTime(999)
     await ask()
@@ -61,71 +59,70 @@ describe.each([
   })
 
   it('M-06 what was refused is verified each time', async () => {
-    const { basic, calls } = passwords({ maxAge: 1000 }, isLate)
-    for (let at = 0; at < 3; at++) expect(E.isLeft(await basic.evaluate(basicOf('anna', 'bad')))).toBe(true)
+    const { basic, calls } = passwords({}, isLate)
+    for (let at = 0; at < 3; at++) expect(E.isLeft(await basic.evaluate(guess('anna', 'bad')))).toBe(true)
     expect(calls).toHaveLength(3)
   })
 
   it('M-06 an outage and an exception are not kept', async () => {
-    let fault: Error | undefined = new UnavailableError('down')
-    const key = apiKeyHeader({
-      paramName: 'X-Key',
-      authenticate: cached(
-        (_request, key: string) => {
-          if (fault !== undefined) throw fault
-          return { key }
-        },
-        { maxAge: 1000 },
-      ),
-    })
-    expect(await key.evaluate(keyed('k'))).toMatchObject({ left: { _tag: 'unavailable' } })
-    fault = new Error('bug')
-    expect(await key.evaluate(keyed('k'))).toMatchObject({ left: { _tag: 'raised' } })
-    fault = undefined
-    expect(await key.evaluate(keyed('k'))).toStrictEqual(E.right({ key: 'k' }))
+    const faults = [new UnavailableError('down'), new Error('bug')]
+    const verify = (_request: unknown, key: string) => {
+      const fault = faults.shift()
+      if (fault !== undefined) throw fault
+      return { key }
+    }
+    const key = apiKeyHeader({ paramName: 'X-Key', authenticate: cached(verify, { maxAge: 1000 }) })
+    expect(await tagsOf(key, keyed('k'), keyed('k'), keyed('k'))).toBe('unavailable raised passed')
   })
 
   it('M-05 is forgotten by its credential, and by no other', async () => {
-    const { basic, calls, hook } = passwords({ maxAge: 1000 }, isLate)
-    await basic.evaluate(basicOf('anna', 'good'))
-    await basic.evaluate(basicOf('ben', 'good'))
+    const { basic, calls, hook } = passwords({}, isLate)
+    await basic.evaluate(guess('anna', 'good'))
+    await basic.evaluate(guess('ben', 'good'))
     hook.forget('anna', 'good')
-    await basic.evaluate(basicOf('anna', 'good'))
-    await basic.evaluate(basicOf('ben', 'good'))
+    await basic.evaluate(guess('anna', 'good'))
+    await basic.evaluate(guess('ben', 'good'))
     expect(calls).toEqual(['anna:good', 'ben:good', 'anna:good'])
   })
 
   it('M-06 keeps `size` credentials, and drops the least recently used', async () => {
-    const { basic, calls } = passwords({ maxAge: 1000, size: 2 }, isLate)
-    for (const name of ['a', 'b', 'a', 'c', 'a', 'b']) await basic.evaluate(basicOf(name, 'good'))
+    const { basic, calls } = passwords({ size: 2 }, isLate)
+    for (const name of ['a', 'b', 'a', 'c', 'a', 'b']) await basic.evaluate(guess(name, 'good'))
     expect(calls.map((call) => call[0])).toEqual(['a', 'b', 'c', 'b'])
   })
 })
 
 describe('parallel requests', () => {
   it('M-02 with one credential share one call; with another one they do not', async () => {
-    const { basic, calls } = passwords({ maxAge: 1000 })
-    const sent = ['anna', 'anna', 'ben', 'anna'].map((name) => Promise.resolve(basic.evaluate(basicOf(name, 'good'))))
+    const { basic, calls } = passwords()
+    const sent = ['anna', 'anna', 'ben', 'anna'].map((name) => Promise.resolve(basic.evaluate(guess(name, 'good'))))
     const all = await Promise.all(sent)
     expect(all.map((one) => E.isRight(one) && one.right.username)).toEqual(['anna', 'anna', 'ben', 'anna'])
+    expect(all.map((one) => evidenceOf(one).isCached)).toEqual([false, true, false, true])
     expect(calls).toHaveLength(2)
   })
 
-  it('M-05 forget: what is under way is not kept', async () => {
-    const { basic, calls, hook } = passwords({ maxAge: 1000 })
-    const first = basic.evaluate(basicOf('anna', 'good'))
-    hook.forget('anna', 'good')
-    await first
-    await basic.evaluate(basicOf('anna', 'good'))
-    expect(calls).toHaveLength(2)
+  it('M-05 forget: what is under way is not kept, and later requests share a call of their own', async () => {
+    const settle: Array<(user: string) => void> = []
+    const verify = (_request: unknown, _token: string) => new Promise<string>((resolve) => settle.push(resolve))
+    const hook = cached(verify, { maxAge: 1000 })
+    const ask = () => Promise.resolve(hook(mockRequest(), 't'))
+    const first = ask()
+    hook.forget('t')
+    const second = ask()
+    settle[0]?.('old')
+    expect(await first).toStrictEqual(E.right('old'))
+    const third = ask()
+    settle[1]?.('new')
+    expect(await Promise.all([second, third])).toStrictEqual([E.right('new'), E.right('new')])
+    expect(settle).toHaveLength(2)
   })
 
   it('A-43 of calls that do not end, `size` are joined, and no more are kept', () => {
     const asked: string[] = []
     const never = (_request: unknown, token: string) => new Promise<never>(() => void asked.push(token))
     const bearer = httpBearer({ authenticate: cached(never, { maxAge: 60_000, size: 2 }) })
-    for (const token of ['a', 'b', 'b', 'c', 'c', 'a'])
-      void bearer.evaluate(mockRequest({ fields: [['Authorization', `Bearer ${token}`]] }))
+    for (const token of ['a', 'b', 'b', 'c', 'c', 'a']) void bearer.evaluate(bearing(token))
     expect(asked.join()).toBe('a,b,c,a')
   })
 
@@ -134,13 +131,12 @@ describe('parallel requests', () => {
     const verify = (_request: unknown, _token: string) =>
       calls++ === 0 ? new Promise<never>(() => {}) : { user: 'anna' }
     const bearer = httpBearer({ authenticate: cached(verify, { maxAge: 60_000 }) })
-    const request = () => mockRequest({ fields: [['Authorization', 'Bearer t']] })
-    void bearer.evaluate(request())
+    void bearer.evaluate(bearing())
     vi.advanceTimersByTime(9_999)
-    void bearer.evaluate(request())
+    void bearer.evaluate(bearing())
     expect(calls).toBe(1)
     vi.advanceTimersByTime(1)
-    expect(await bearer.evaluate(request())).toStrictEqual(E.right({ user: 'anna' }))
+    expect(await bearer.evaluate(bearing())).toStrictEqual(E.right({ user: 'anna' }))
   })
 })
 
@@ -202,8 +198,7 @@ describe('what was kept', () => {
     let calls = 0
     const authenticate = cached((_request, _token: string) => (calls++, principal), { maxAge: 1000 })
     const bearer = httpBearer({ authenticate })
-    const request = () => mockRequest({ fields: [['Authorization', 'Bearer x']] })
-    for (let at = 0; at < 2; at++) expect(await bearer.evaluate(request())).toMatchObject(E.right(principal))
+    for (let at = 0; at < 2; at++) expect(await bearer.evaluate(bearing())).toMatchObject(E.right(principal))
     expect(calls).toBe(1)
   })
 
@@ -224,12 +219,12 @@ describe('what was kept', () => {
   })
 
   it('M-04 passes through lists and conditions, which decide each time', async () => {
-    const { basic, calls } = passwords({ maxAge: 1000 })
+    const { basic, calls } = passwords()
     let isAllowed = true
     const a = anyOf([apiKeyHeader({ authenticate: () => false }), authorize(() => isAllowed)(basic)])
-    expect(E.isRight(await a.evaluate(basicOf('anna', 'good')))).toBe(true)
+    expect(E.isRight(await a.evaluate(guess('anna', 'good')))).toBe(true)
     isAllowed = false
-    expect(await a.evaluate(basicOf('anna', 'good'))).toMatchObject({ left: { _tag: 'insufficient' } })
+    expect(await a.evaluate(guess('anna', 'good'))).toMatchObject({ left: { _tag: 'insufficient' } })
     expect(calls).toHaveLength(1)
   })
 
@@ -238,27 +233,22 @@ describe('what was kept', () => {
     const down = httpBearer({ authenticate: () => E.left(AuthError.unavailable()) })
     const robust = recoverUnavailable(() => ({ user: `guest ${++calls}` }))(down)
     const hook = cached((request, _token: string) => robust(request), { maxAge: 1000 })
-    const request = () => mockRequest({ fields: [['Authorization', 'Bearer t']] })
-    expect(await hook(request(), 't')).toStrictEqual(E.right({ user: 'guest 1' }))
-    expect(await hook(request(), 't')).toStrictEqual(E.right({ user: 'guest 2' }))
+    expect(await hook(bearing(), 't')).toStrictEqual(E.right({ user: 'guest 1' }))
+    expect(await hook(bearing(), 't')).toStrictEqual(E.right({ user: 'guest 2' }))
   })
 
   it('M-06 is at most 1000 credentials, if nothing else is said', async () => {
-    const { calls, hook } = passwords({ maxAge: 1000 }, false)
+    const { calls, hook } = passwords({}, false)
     for (let at = 0; at <= 1000; at++) await hook(mockRequest(), `${at}`, 'good')
     await hook(mockRequest(), '0', 'good')
     expect(calls).toHaveLength(1002)
   })
 
   it('M-07 allows no more guesses under throttled: beyond the limit, the right password is refused, too', async () => {
-    const { basic } = passwords({ maxAge: 60_000 })
-    const a = throttled({ limiter: new RateLimiterMemory({ points: 2, duration: 60 }) })(basic)
-    const tags: string[] = []
-    for (const password of ['good', 'bad', 'bad', 'good']) {
-      const result = await a.evaluate(basicOf('anna', password))
-      tags.push(E.isRight(result) ? 'passed' : result.left._tag)
-    }
-    expect(tags).toEqual(['passed', 'invalid', 'invalid', 'throttled'])
+    const { basic } = passwords()
+    const a = throttled({ limiter: memory(2) })(basic)
+    const sent = ['good', 'bad', 'bad', 'good'].map((password) => guess('anna', password))
+    expect(await tagsOf(a, ...sent)).toBe('passed invalid invalid throttled')
   })
 })
 

@@ -19,8 +19,15 @@ const users: ReadonlyMap<string, User> = new Map([
 ])
 const user = httpBearer({ authenticate: (_request, token) => users.get(token) })
 const by = ({ name }: User) => name
+const memory = (points: number, duration = 30) =>
+  new RateLimiterMemory({ points, duration, keyPrefix: `${points} in ${duration}` })
+const limited = (limiter: Parameters<typeof rateLimit<User>>[0]['limiter'], more: object = {}) =>
+  rateLimit<User>({ limiter, by, ...more })
 
-const site = async (guard: unknown) => {
+const site = async (limit: ReturnType<typeof limited>, ...others: ReadonlyArray<ReturnType<typeof limited>>) =>
+  served(withAuth(others.reduce((a, condition) => condition(a), limit(user))))
+
+const served = async (guard: unknown) => {
   let calls = 0
   const router = new Router().get('/x', guard as never, (ctx) => {
     calls += 1
@@ -36,14 +43,18 @@ const site = async (guard: unknown) => {
     const field = (name: string) => answer.headers.get(name)
     return { ...answer, ran: calls - before, limit: field('ratelimit'), policy: field('ratelimit-policy') }
   }
-  return { app, router, get }
+  /** The status, and how often the operation ran. */
+  const outcome = async (token: string) => {
+    const { status, ran } = await get(token)
+    return [status, ran]
+  }
+  return { app, router, get, outcome }
 }
 
 describe('rateLimit', () => {
   it('counts by user, says what is left in each answer, and refuses beyond with Retry-After', async () => {
     stoppedClock()
-    const limiter = new RateLimiterMemory({ points: 3, duration: 30 })
-    const { get } = await site(withAuth(user, rateLimit({ limiter, by })))
+    const { get } = await site(limited(memory(3)))
     for (const left of [2, 1, 0]) {
       const answer = await get('a')
       expect([answer.status, answer.ran]).toEqual([200, 1])
@@ -58,8 +69,7 @@ describe('rateLimit', () => {
   })
 
   it('R09 a merge that writes to all objects adds no field to an answer', async () => {
-    const limiter = new RateLimiterMemory({ points: 3, duration: 30 })
-    const { get } = await site(withAuth(user, rateLimit({ limiter, by })))
+    const { get } = await site(limited(memory(3)))
     pollute({ 'x-merged': 'yes' })
     const answer = await get('a')
     expect([answer.status, answer.limit, answer.headers.get('x-merged')]).toEqual([200, '"default";r=2;t=30', null])
@@ -73,20 +83,20 @@ describe('rateLimit', () => {
     ['no time', { msBeforeNext: undefined }, '5', null],
   ])('Retry-After is in whole seconds, for a limiter that says %s', async (_what, said, retryAfter, limit) => {
     const limiter = { points: 3, duration: 30, consume: () => Promise.reject({ remainingPoints: 0, ...said }) }
-    const { get } = await site(withAuth(user, rateLimit({ limiter, by })))
+    const { get } = await site(limited(limiter))
     const over = await get('a')
     expect([over.status, over.ran, over.headers.get('retry-after'), over.limit]).toEqual([429, 0, retryAfter, limit])
   })
 
   it('R25 counts once all conditions of all levels have let in: what a condition after it or below it refuses costs nothing', async () => {
-    const limiter = new RateLimiterMemory({ points: 2, duration: 30 })
+    const limit = limited(memory(2))
     let isAllowed = false
     const may = authorize(() => isAllowed)
     const note = owned('note', { param: 'id', find: (id: string) => id === '1' && { id } })
     const router = new Router()
-    router.get('/after/:id', withAuth(user, rateLimit({ limiter, by }), may), (ctx) => void (ctx.body = ''))
-    router.get('/owned/:id', withAuth(user, rateLimit({ limiter, by }), note), (ctx) => void (ctx.body = ''))
-    const outer = withAuth(user, rateLimit({ limiter, by }))(new Router())
+    router.get('/after/:id', withAuth(user, limit, may), (ctx) => void (ctx.body = ''))
+    router.get('/owned/:id', withAuth(user, limit, note), (ctx) => void (ctx.body = ''))
+    const outer = withAuth(user, limit)(new Router())
     outer.get(
       '/below/:id',
       withAuth(also(apiKeyHeader({ authenticate: () => isAllowed && 'k' }))),
@@ -102,23 +112,21 @@ describe('rateLimit', () => {
     expect([await get('/after/1'), await get('/owned/1'), await get('/below/1')]).toEqual([200, 200, 429])
   })
 
-  it('gives back what it has counted if a second limit refuses', async () => {
-    const [first, second] = [5, 1].map((points) => new RateLimiterMemory({ points, duration: 30 }))
-    const guard = withAuth(user, rateLimit({ limiter: first!, by }), rateLimit({ limiter: second!, by }))
-    const { get } = await site(guard)
-    expect([(await get('a')).status, (await get('a')).status, (await get('a')).status]).toEqual([200, 429, 429])
-    expect((await first!.get('anna'))?.consumedPoints).toBe(1)
+  it('gives back its price if a second limit refuses, which keeps its own', async () => {
+    const [first, second] = [memory(9), memory(1)]
+    const { outcome } = await site(limited(first, { points: 2 }), limited(second))
+    expect([await outcome('a'), await outcome('a'), await outcome('a')]).toEqual([[200, 1], [429, 0], [429, 0]]) // prettier-ignore
+    const kept = [await first.get('anna'), await second.get('anna')]
+    expect(kept.map((one) => one?.consumedPoints)).toEqual([2, 3])
   })
 
   it('a limiter of each plan, a price of each request, and conditions on both sides', async () => {
-    const plans = {
-      small: new RateLimiterMemory({ points: 2, duration: 60, keyPrefix: 's' }),
-      large: new RateLimiterMemory({ points: 100, duration: 60, keyPrefix: 'l' }),
-    }
-    const { get } = await site(
+    const plans = { small: memory(2), large: memory(100) }
+    const points = ({ plan }: User) => (plan === 'large' ? 10 : 2)
+    const limit = limited(({ plan }) => plans[plan], { points })
+    const { get } = await served(
       withAuth(
-        user,
-        rateLimit({ limiter: ({ plan }) => plans[plan], by, points: ({ plan }) => (plan === 'large' ? 10 : 2) }),
+        limit(user),
         authorize(({ name }) => name !== 'carla'),
       ),
     )
@@ -126,24 +134,20 @@ describe('rateLimit', () => {
     expect((await get('b')).limit).toMatch(/r=90/)
   })
 
-  it('two rate limits: the answer says the one of which less is left', async () => {
-    const day = new RateLimiterMemory({ points: 1000, duration: 86_400, keyPrefix: 'd' })
-    const minute = new RateLimiterMemory({ points: 5, duration: 60, keyPrefix: 'm' })
-    for (const conditions of [
-      [rateLimit<User>({ limiter: day, by }), rateLimit<User>({ limiter: minute, by })],
-      [rateLimit<User>({ limiter: minute, by }), rateLimit<User>({ limiter: day, by })],
-    ] as const) {
-      const { get } = await site(withAuth(user, ...conditions))
+  it('two rate limits: the answer says the one of which less is left, and of equals the first', async () => {
+    for (const inDays of [true, false]) {
+      const [day, minute] = [limited(memory(1000, 86_400)), limited(memory(5, 60))]
+      const { get } = await (inDays ? site(day, minute) : site(minute, day))
       expect((await get('a')).policy).toBe('"default";q=5;w=60')
     }
+    const equal = await site(limited(memory(5, 60)), limited(memory(5, 90)))
+    expect((await equal.get('a')).policy).toBe('"default";q=5;w=60')
   })
 
   it('a limiter that fails is a 503, or lets in if the application says so', async () => {
     const down = { points: 3, duration: 30, consume: () => Promise.reject(new Error('down')) }
-    const strict = await site(withAuth(user, rateLimit({ limiter: down, by })))
-    expect(await strict.get('a').then(({ status, ran }) => [status, ran])).toEqual([503, 0])
-    const loose = await site(withAuth(user, rateLimit({ limiter: down, by, onStoreError: 'unthrottled' })))
-    expect(await loose.get('a').then(({ status, ran }) => [status, ran])).toEqual([200, 1])
+    expect(await (await site(limited(down))).outcome('a')).toEqual([503, 0])
+    expect(await (await site(limited(down, { onStoreError: 'unthrottled' }))).outcome('a')).toEqual([200, 1])
   })
 
   it.each<[string, object]>([
@@ -152,33 +156,31 @@ describe('rateLimit', () => {
     ['no limiter for a plan', { limiter: () => undefined }],
     ['a negative price', { points: () => -1 }],
   ])('a function that returns %s is a 500, and the operation does not run', async (_case, wrong) => {
-    const limiter = new RateLimiterMemory({ points: 3, duration: 30 })
-    const { get } = await site(withAuth(user, rateLimit({ limiter, by, ...wrong })))
-    expect(await get('a').then(({ status, ran }) => [status, ran])).toEqual([500, 0])
+    const { outcome } = await site(limited(memory(3), wrong))
+    expect(await outcome('a')).toEqual([500, 0])
   })
 
   it('in a list, only its own member is counted, and 429 ends the list', async () => {
-    const limiter = new RateLimiterMemory({ points: 1, duration: 30 })
     const key = apiKeyHeader({
       paramName: 'X-Key',
       authenticate: (_request, one) => one === 'k' && { name: 'key', plan: 'small' as const },
     })
-    const { get } = await site(withAuth([rateLimit<User>({ limiter, by })(user), key]) as never)
+    const { get } = await served(withAuth([limited(memory(1))(user), key]))
     expect((await get(undefined, { 'x-key': 'k' })).limit).toBeNull()
     expect((await get('a')).status).toBe(200)
     expect((await get('a', { 'x-key': 'k' })).status).toBe(429)
   })
 
   it('expectGuarded counts nothing', async () => {
-    const limiter = new RateLimiterMemory({ points: 3, duration: 30 })
+    const limiter = memory(3)
     const consume = vi.spyOn(limiter, 'consume')
-    const { app, router } = await site(withAuth(user, rateLimit({ limiter, by })))
+    const { app, router } = await site(limited(limiter))
     await expectGuarded(app, router)
     expect(consume).not.toHaveBeenCalled()
   })
 
   it('what cannot work is a TypeError when it is written', () => {
-    const limiter = new RateLimiterMemory({ points: 3, duration: 30 })
+    const limiter = memory(3)
     for (const wrong of [
       {},
       { limiter },
@@ -186,10 +188,9 @@ describe('rateLimit', () => {
       { limiter: {}, by },
       { limiter, by, points: 0 },
       { limiter, by, x: 1 },
-    ]) {
+    ])
       expect(() => rateLimit(wrong as never)).toThrow(TypeError)
-    }
-    expect(() => rateLimit<User>({ limiter, by })(optional(user) as never)).toThrow(/write optional\(rateLimit/)
-    expect(() => rateLimit<User>({ limiter, by })(anyOf({ user }) as never)).not.toThrow()
+    expect(() => limited(limiter)(optional(user) as never)).toThrow(/write optional\(rateLimit/)
+    expect(() => limited(limiter)(anyOf({ user }) as never)).not.toThrow()
   })
 })

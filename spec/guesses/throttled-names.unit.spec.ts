@@ -1,51 +1,14 @@
 /** `throttled`: spellings, networks and other sites are no way to more guesses, and do not lock an account out. */
 import { either as E, option as O } from 'fp-ts'
 import * as t from 'io-ts'
-import {
-  apiKeyCookie,
-  apiKeyQuery,
-  authenticator,
-  Challenge,
-  httpBasicAuth,
-  httpBearer,
-  throttled,
-  type Authenticator,
-  type ThrottledOptions,
-} from 'koa-with-auth'
+import { apiKeyCookie, apiKeyQuery, authenticator, Challenge, httpBearer, throttled } from 'koa-with-auth'
 import { type BasicCredentials } from 'koa-with-auth/fp'
-import { mockRequest } from 'koa-with-auth/testing'
-import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { Attempt } from '../../src/core/Exchange.js'
 import { readersOf, sayingScopes } from '../../src/core/granted.js'
 import { accountNames } from '../../src/guesses/accountNames.js'
 import { widerNetwork } from '../../src/guesses/addresses.js'
-
-type Field = readonly [string, string]
-const from = (address: string, fields: ReadonlyArray<Field>, method = 'GET', url = '/') => {
-  const request = mockRequest({ method, url, fields: [['Host', 'api.example'], ...fields] })
-  Object.defineProperty(request.req.socket, 'remoteAddress', { value: address, configurable: true })
-  return request
-}
-const basicOf = (user: string, password: string): Field => [
-  'Authorization',
-  `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
-]
-const memory = (points: number, duration = 900) => new RateLimiterMemory({ points, duration })
-const tagOf = async (a: Authenticator<unknown>, request: Parameters<typeof a.evaluate>[0]) => {
-  const result = await a.evaluate(request)
-  return E.isLeft(result) ? result.left._tag : 'passed'
-}
-const passwords = (options: ThrottledOptions<BasicCredentials>) => {
-  const reached: string[] = []
-  const basic = httpBasicAuth({
-    authenticate: (_request, username, password) => {
-      reached.push(username)
-      return password === 'right' && { username }
-    },
-  })
-  return { a: throttled<BasicCredentials>(options)(basic), reached }
-}
+import { basicOf, from, guess, guessing, memory, tagsOf, times } from '../support/models/guessing.js'
 
 const accountName = (name: string) => accountNames(name)[0]
 
@@ -76,71 +39,45 @@ describe('a name has one count', () => {
   it('and no more guesses, by keys too', async () => {
     const spelled = (at: number) => `${' '.repeat(250 + at)}anna${'\u200b'.repeat(256 - at)}`
     for (const keys of [undefined, (_request: unknown, { username }: BasicCredentials) => ({ account: username })]) {
-      const { a, reached } = passwords({ limiter: memory(5), ...(keys && { keys }) })
-      for (let at = 0; at < 12; at++) await tagOf(a, from('192.0.2.1', [basicOf(spelled(at), 'wrong')]))
-      expect(reached).toHaveLength(5)
+      const { calls, tags } = guessing(5, { keys })
+      await tags(...times(12, (at) => guess(spelled(at))))
+      expect(calls).toHaveLength(5)
     }
   })
 })
 
 describe('the account that credentials name', () => {
-  const of = (credentials: unknown) => {
-    let calls = 0
+  /** A kind whose credentials are these, one after the other, behind a limit of three guesses at an account from anywhere. */
+  const guessingAt = (...all: ReadonlyArray<unknown>) => {
+    const authenticate = vi.fn(() => false)
     const kind = authenticator({
-      scheme: { type: 'http', scheme: 'form' },
       challenge: Challenge.make('Form'),
       ambient: false,
-      extract: () => O.some('sent'),
-      credentials: new t.Type<unknown, unknown, unknown>('Any', t.unknown.is, () => t.success(credentials), t.identity),
-      authenticate: () => (calls++, false),
+      extract: (request) => O.some(all[Number(request.get('at')) % all.length]),
+      credentials: new t.Type<unknown, unknown, unknown>('Any', t.unknown.is, t.success, t.identity),
+      authenticate,
     })
     const a = throttled({ limiter: { accountAndAddress: memory(100), account: memory(3) } })(kind)
-    const guessing = async (count: number) => {
-      const all: string[] = []
-      for (let at = 0; at < count; at++) all.push(await tagOf(a, from(`192.0.2.${at}`, [])))
-      return { tags: all, calls }
-    }
-    return { a, guessing }
+    const sent = times(5, (at) => from(`192.0.2.${at}`, [['at', String(at)]]))
+    return { a, authenticate, tags: () => tagsOf(a, ...sent) }
   }
 
-  it.each(
-    ['username', 'email', 'login', 'user', 'account', 'phone'].flatMap(
-      (name) =>
-        [
-          [name, 'anna'],
-          [name, 4711],
-        ] as const,
-    ),
-  )('is in the field %s: %s', async (name, value) => {
-    const { tags, calls } = await of({ [name]: value, password: 'x' }).guessing(5)
-    expect(tags).toStrictEqual(['invalid', 'invalid', 'invalid', 'throttled', 'throttled'])
-    expect(calls).toBe(3)
-  })
-
-  it('is one phone number, however its digits are grouped', async () => {
-    const numbers = [
-      ...['+49 151 234567', '+49 (151) 23-45-67', '+49151234567'],
-      ...['\u202d+49 151 234567\u202c', '4915.1234567'],
-    ]
-    const called: string[] = []
-    const kind = authenticator({
-      scheme: { type: 'http', scheme: 'form' },
-      challenge: Challenge.make('Form'),
-      ambient: false,
-      extract: (request) => O.fromNullable(numbers[Number(request.get('at'))]),
-      credentials: new t.Type<{ phone: string }, unknown, unknown>(
-        'Phone',
-        (_u): _u is { phone: string } => true,
-        (phone) => t.success({ phone: String(phone) }),
-        t.identity,
+  const fields = ['username', 'email', 'login', 'user', 'account', 'phone']
+  it.each<[string, ReadonlyArray<unknown>]>([
+    ...fields.flatMap((name) => [
+      [`is in the field ${name}`, [{ [name]: 'anna', password: 'x' }]] as [string, ReadonlyArray<unknown>],
+      [`is a number in the field ${name}`, [{ [name]: 4711, password: 'x' }]] as [string, ReadonlyArray<unknown>],
+    ]),
+    [
+      'is one phone number, however its digits are grouped',
+      ['+49 151 234567', '+49 (151) 23-45-67', '+49151234567', '\u202d+49 151 234567\u202c', '4915.1234567'].map(
+        (phone) => ({ phone }),
       ),
-      authenticate: (_request, { phone }) => (called.push(phone), false),
-    })
-    const a = throttled({ limiter: { accountAndAddress: memory(100), account: memory(3) } })(kind)
-    const tags: string[] = []
-    for (let at = 0; at < 5; at++) tags.push(await tagOf(a, from(`192.0.2.${at}`, [['at', String(at)]])))
-    expect(tags).toStrictEqual(['invalid', 'invalid', 'invalid', 'throttled', 'throttled'])
-    expect(called).toHaveLength(3)
+    ],
+  ])('%s', async (_where, credentials) => {
+    const { authenticate, tags } = guessingAt(...credentials)
+    expect(await tags()).toBe('invalid invalid invalid throttled throttled')
+    expect(authenticate).toHaveBeenCalledTimes(3)
   })
 
   it.each([
@@ -148,16 +85,15 @@ describe('the account that credentials name', () => {
     ['another letter case', { Email: 'anna' }],
     ['a field of a field', { user: { email: 'anna' } }],
   ])('is an error that names keys where there is %s', async (_what, credentials) => {
-    const { a, guessing } = of(credentials)
-    expect(await guessing(1)).toStrictEqual({ tags: ['raised'], calls: 0 })
-    const result = await a.evaluate(from('192.0.2.1', []))
-    expect(E.isLeft(result) && result.left._tag === 'raised' && String(result.left.error)).toContain(
-      'throttled({ keys })',
+    const { a, authenticate } = guessingAt(credentials)
+    expect(await a.evaluate(from('192.0.2.1'))).toMatchObject(
+      E.left({ _tag: 'raised', error: { message: expect.stringContaining('throttled({ keys })') } }),
     )
+    expect(authenticate).not.toHaveBeenCalled()
   })
 
   it('is none where they are a string', async () => {
-    expect((await of('key').guessing(5)).tags).not.toContain('throttled')
+    expect(await guessingAt('key').tags()).not.toContain('throttled')
   })
 })
 
@@ -171,106 +107,81 @@ describe('one network of IPv6 addresses', () => {
     expect(widerNetwork(address)).toBe(network)
   })
 
-  const limiters = () => ({
-    accountAndAddress: memory(5),
-    account: memory(100, 86_400),
-    address: memory(1000, 86_400),
-  })
-  const flood = async (a: Authenticator<unknown>, addressOf: (at: number) => string) => {
-    for (let at = 0; at < 120; at++) await tagOf(a, from(addressOf(at), [basicOf('anna', 'wrong')]))
-  }
-
   it('cannot use up the guesses of an account', async () => {
-    const { a, reached } = passwords({ limiter: limiters() })
-    await flood(a, (at) => `2001:db8:1:${(0xa000 + at * 37).toString(16)}::1`)
-    expect(reached).toHaveLength(49)
-    expect(await tagOf(a, from('2001:db8:2:1::1', [basicOf('anna', 'right')]))).toBe('passed')
-    expect(await tagOf(a, from('192.0.2.1', [basicOf('anna', 'right')]))).toBe('passed')
-    expect(await tagOf(a, from('2001:db8:1:1::1', [basicOf('maria', 'right')]))).toBe('passed')
+    const limiter = { accountAndAddress: memory(5), account: memory(100, 86_400), address: memory(1000, 86_400) }
+    const { calls, tags } = guessing(limiter)
+    await tags(...times(120, (at) => guess('anna', 'wrong', `2001:db8:1:${(0xa000 + at * 37).toString(16)}::1`)))
+    expect(calls).toHaveLength(49)
+    const [elsewhere, outside] = [guess('anna', 'good', '2001:db8:2:1::1'), guess('anna', 'good')]
+    expect(await tags(elsewhere, outside, guess('maria', 'good', '2001:db8:1:1::1'))).toBe('passed passed passed')
   })
 })
 
 describe('what another site makes a browser send', () => {
-  const key = () =>
-    throttled({ limiter: memory(5) })(apiKeyQuery({ authenticate: (_request, sent) => sent === 'good' && { sent } }))
-  const site = (mode: string, dest: string): ReadonlyArray<Field> => [
-    ['Sec-Fetch-Site', 'cross-site'],
-    ['Sec-Fetch-Mode', mode],
-    ['Sec-Fetch-Dest', dest],
-  ]
-  const ways: ReadonlyArray<readonly [string, string, ReadonlyArray<Field>]> = [
+  type Fields = Parameters<typeof from>[1]
+  const site = (mode: string, dest: string) =>
+    [
+      ['Sec-Fetch-Site', 'cross-site'],
+      ['Sec-Fetch-Mode', mode],
+      ['Sec-Fetch-Dest', dest],
+    ] as const
+  const origin = ['Origin', 'https://evil.example'] as const
+  const ways: ReadonlyArray<readonly [string, string, NonNullable<Fields>]> = [
     ['an image', 'GET', site('no-cors', 'image')],
     ['a frame', 'GET', site('navigate', 'iframe')],
-    ['a form', 'POST', [...site('navigate', 'document'), ['Origin', 'https://evil.example']]],
-    ['a fetch', 'GET', [...site('cors', 'empty'), ['Origin', 'https://evil.example']]],
+    ['a form', 'POST', [...site('navigate', 'document'), origin]],
+    ['a fetch', 'GET', [...site('cors', 'empty'), origin]],
     ['HEAD', 'HEAD', site('no-cors', 'empty')],
-    ['an old browser, which sends Origin only', 'POST', [['Origin', 'https://evil.example']]],
-    [
-      'a handshake',
-      'GET',
-      [
-        ['Origin', 'https://evil.example'],
-        ['Upgrade', 'websocket'],
-        ['Connection', 'Upgrade'],
-      ],
-    ],
+    ['an old browser, which sends Origin only', 'POST', [origin]],
+    ['a handshake', 'GET', [origin, ['Upgrade', 'websocket'], ['Connection', 'Upgrade']]],
     ['a link', 'GET', site('navigate', 'document')],
   ]
 
   it.each(ways)('by %s uses up no guess of its visitor', async (_way, method, fields) => {
-    const a = key()
-    for (let at = 0; at < 10; at++) await tagOf(a, from('192.0.2.1', fields, method, `/?key=x${at}`))
-    expect(await tagOf(a, from('192.0.2.1', [], 'GET', '/?key=wrong'))).toBe('invalid')
-    expect(await tagOf(a, from('192.0.2.1', [], 'GET', '/?key=good'))).toBe('passed')
+    const a = throttled({ limiter: memory(5) })(
+      apiKeyQuery({ authenticate: (_request, sent) => sent === 'good' && { sent } }),
+    )
+    const keyed = (key: string, more?: Fields) => from('192.0.2.1', more, { method, url: `/?key=${key}` })
+    await tagsOf(a, ...times(10, (at) => keyed(`x${at}`, fields)))
+    expect(await tagsOf(a, keyed('wrong'), keyed('good'))).toBe('invalid passed')
   })
 
   it.each(ways)('by %s uses up no guess at the account that it names', async (_way, method, fields) => {
-    const { a } = passwords({ limiter: { accountAndAddress: memory(2), account: memory(50), address: memory(50) } })
-    for (let at = 0; at < 10; at++) await tagOf(a, from('192.0.2.1', [basicOf('anna', `x${at}`), ...fields], method))
-    expect(await tagOf(a, from('192.0.2.1', [basicOf('anna', 'right')]))).toBe('passed')
+    const { tags } = guessing({ accountAndAddress: memory(2), account: memory(50), address: memory(50) })
+    await tags(...times(10, (at) => from('192.0.2.1', [basicOf('anna', `x${at}`), ...fields], { method })))
+    expect(await tags(guess('anna', 'good'))).toBe('passed')
   })
 
   it('nor a stale cookie, nor a malformed key', async () => {
     const a = throttled({ limiter: memory(2) })(
       apiKeyCookie({ authenticate: (_request, sent) => sent === 'good' && { sent } }),
     )
-    for (const sent of ['old', 'old', 'a b', '"', 'old'])
-      await tagOf(a, from('192.0.2.1', [['Cookie', `key=${sent}`], ...site('no-cors', 'image')]))
-    expect(await tagOf(a, from('192.0.2.1', [['Cookie', 'key=good']]))).toBe('passed')
+    const cookie = (sent: string, more: Fields = []) => from('192.0.2.1', [['Cookie', `key=${sent}`], ...more])
+    await tagsOf(a, ...['old', 'old', 'a b', '"', 'old'].map((sent) => cookie(sent, site('no-cors', 'image'))))
+    expect(await tagsOf(a, cookie('good'))).toBe('passed')
   })
 
   it('gives a client that writes these fields itself at most twice the guesses', async () => {
-    const { a, reached } = passwords({ limiter: { accountAndAddress: memory(5), account: memory(20) } })
+    const { calls, tags } = guessing({ accountAndAddress: memory(5), account: memory(20) })
     const sites = ['cross-site', 'same-site', 'same-origin', 'none', 'x']
-    for (let at = 0; at < 100; at++) {
-      const fields: Field[] = [
-        basicOf('anna', `g${at}`),
-        ['Sec-Fetch-Site', sites[at % 5]!],
-        ['Origin', `https://${at}.example`],
-      ]
-      await tagOf(a, from('192.0.2.1', fields))
-    }
-    expect(reached).toHaveLength(10)
-    for (let at = 0; at < 200; at++) {
-      const fields: Field[] = [basicOf('anna', `g${at}`), ['Sec-Fetch-Site', sites[at % 5]!]]
-      await tagOf(a, from(`192.0.3.${at}`, fields))
-    }
-    expect(reached.length).toBeLessThanOrEqual(40)
+    const sent = (at: number, address: string, more: Fields = []) =>
+      from(address, [basicOf('anna', `g${at}`), ['Sec-Fetch-Site', sites[at % 5]!], ...more])
+    await tags(...times(100, (at) => sent(at, '192.0.2.1', [['Origin', `https://${at}.example`]])))
+    expect(calls).toHaveLength(10)
+    await tags(...times(200, (at) => sent(at, `192.0.3.${at}`)))
+    expect(calls.length).toBeLessThanOrEqual(40)
   })
 })
 
 describe('throttled', () => {
-  const bearer = httpBearer({ authenticate: (_request, token) => token === 'right' && 'anna' })
+  const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && 'anna' })
   const sent = (token: string) =>
-    from('192.0.2.1', [
-      ['Authorization', `Bearer ${token}`],
-      ['Sec-Fetch-Site', 'cross-site'],
-    ], 'POST') // prettier-ignore
+    from('192.0.2.1', [['Authorization', `Bearer ${token}`], ['Sec-Fetch-Site', 'cross-site']], { method: 'POST' }) // prettier-ignore
   const keys = (_request: unknown, account: string) => ({ account })
 
   it('refuses no write from another site with a credential that no browser sends, and keeps the scopes of its kind', async () => {
     const a = throttled({ limiter: memory(5), keys })(sayingScopes(bearer, () => ['read']))
-    expect(await tagOf(a, sent('right'))).toBe('passed')
+    expect(await tagsOf(a, sent('good'))).toBe('passed')
     expect(readersOf(a)).toHaveLength(1)
   })
 

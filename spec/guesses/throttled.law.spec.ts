@@ -5,9 +5,8 @@
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
 import { httpBasicAuth, throttled } from 'koa-with-auth'
-import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { mockRequest } from 'koa-with-auth/testing'
+import { guess, memory } from '../support/models/guessing.js'
 import { run } from '../support/models/treeRuns.js'
 import { tree } from '../support/models/trees.js'
 import { occurring, runs } from '../support/runs/samples.js'
@@ -44,7 +43,6 @@ const limits = fc.record({
 type Limits = typeof limits extends fc.Arbitrary<infer L> ? L : never
 
 const WINDOW = 60
-const memory = (points: number) => new RateLimiterMemory({ points, duration: WINDOW })
 
 const answers: Readonly<Record<Outcome, () => unknown>> = {
   good: () => 'in',
@@ -55,12 +53,7 @@ const answers: Readonly<Record<Outcome, () => unknown>> = {
 
 const seen = { invalid: 0, throttled: 0, passed: 0, unavailable: 0, raised: 0 }
 
-const requestOf = ({ account, address, outcome }: Try) => {
-  const field = Buffer.from(`${account}:${outcome}`).toString('base64')
-  const request = mockRequest({ fields: [['Authorization', `Basic ${field}`]] })
-  Object.defineProperty(request.req.socket, 'remoteAddress', { value: address, configurable: true })
-  return request
-}
+const requestOf = ({ account, address, outcome }: Try) => guess(account, outcome, address)
 
 const play = async (all: ReadonlyArray<Step>, { pair, account, address }: Limits): Promise<void> => {
   const start = Date.now()
@@ -150,7 +143,7 @@ describe('throttled', () => {
 
   it('calls no hook if the limit is 0, and a credential that was sent ends every list', async () => {
     vi.useRealTimers()
-    const none = { limiter: new RateLimiterMemory({ points: 0, duration: 1 }) }
+    const none = { limiter: memory(0) }
     let stopped = 0
     await fc.assert(
       fc.asyncProperty(tree, async (of) => {

@@ -124,7 +124,7 @@ const cachedAnswer = (self: Cache, request: Request, credential: ReadonlyArray<u
   if (known !== undefined) return known
   const flight = self.flights.get(key)
   // no request joins a verification that takes longer than a decision may take
-  if (flight !== undefined && ageOf(flight.since) < Math.min(settingsOf(request).timeout, self.maxAge)) {
+  if (flight !== undefined && ageOf(flight.since) < settingsOf(request).timeout) {
     return flight.evaluation.then((late) => (E.isRight(late) ? asCached(late) : late))
   }
   const since = thisMoment()
