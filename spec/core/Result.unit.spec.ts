@@ -1,17 +1,24 @@
 /** Every line of the table in src/core/Result.ts, sync and async. */
 import { either as E } from 'fp-ts'
-import { AuthError, UnavailableError } from 'koa-with-auth'
+import { pipe } from 'fp-ts/lib/function.js'
+import Koa from 'koa'
+import { AuthError, authorize, httpBearer, UnavailableError, type AuthenticatorLike } from 'koa-with-auth'
+import { flatMap, fromFunction, recoverUnavailable } from 'koa-with-auth/fp'
+import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import {
   isAnonymous,
   anonymous,
+  failureOf,
   fromAnswer,
   fromAnswerToAnonymous,
   toPromise,
   isThenable,
 } from '../../src/core/Result.js'
 import { atOnce, error, invalid, later, resolved, thrown, user } from '../support/models/hookAnswers.js'
+import { row } from '../support/models/row.js'
 import { polluted } from '../support/runs/pollute.js'
+import { ask, listen } from '../support/servers/server.js'
 
 describe('R04 R05 fromAnswer of a sync answer', () => {
   it.each(atOnce)('$description', ({ input, expected }) => {
@@ -138,4 +145,97 @@ describe('an anonymous caller', () => {
       expect(await fromAnswerToAnonymous(Promise.reject(error))).toStrictEqual(E.left(AuthError.raised(error)))
     })
   })
+})
+
+// An exception that means an outage: wherever a hook throws it, the response is a 503.
+
+const outage = new UnavailableError('the directory is down')
+const down = (): never => {
+  throw outage
+}
+const request = mockRequest({ fields: [['Authorization', 'Bearer t']] })
+const bearer = (authenticate: () => unknown) => httpBearer({ authenticate })
+const passing = bearer(() => ({ user: 'anna' }))
+
+describe('an UnavailableError that a hook throws is unavailable', () => {
+  it.each<{ description: string; input: AuthenticatorLike }>([
+    row('a hook that throws', bearer(down)),
+    row(
+      'a hook that rejects',
+      bearer(() => Promise.reject(outage)),
+    ),
+    row(
+      'an async hook that throws after an await',
+      bearer(async () => (await Promise.reject(outage)) && { user: 'anna' }),
+    ),
+    row(
+      'a Task that rejects',
+      bearer(() => () => Promise.reject(outage)),
+    ),
+    row(
+      'a thenable that throws',
+      bearer(() => ({ then: down })),
+    ),
+    row('a plain function', down),
+    row('map', pipe(passing, flatMap(down))),
+    row('authorize', pipe(passing, authorize(down))),
+    row(
+      'authorize that rejects',
+      pipe(
+        passing,
+        authorize(() => Promise.reject(outage)),
+      ),
+    ),
+  ])('$description', async ({ input }) => {
+    const result = await fromFunction(input).evaluate(request)
+    expect(result).toMatchObject({ _tag: 'Left', left: { _tag: 'unavailable' } })
+  })
+
+  it('stops a list, and recoverUnavailable recovers from it', async () => {
+    let calls = 0
+    const list = fromFunction(bearer(down))
+    const recovered = pipe(
+      list,
+      recoverUnavailable(() => {
+        calls++
+        return { user: 'cached' }
+      }),
+    )
+    expect(await recovered.evaluate(request)).toEqual(E.right({ user: 'cached' }))
+    expect(calls).toBe(1)
+  })
+})
+
+describe('failureOf', () => {
+  const mark = Symbol.for('koa-with-auth/unavailable')
+  it.each<{ description: string; input: unknown; expected: AuthError }>([
+    row('another error', 1, AuthError.raised(1)),
+    row('null', null, AuthError.raised(null)),
+    row('an error of another copy of the package', { [mark]: true }, AuthError.unavailable()),
+    row('an error with another mark', { [mark]: 1 }, AuthError.raised({ [mark]: 1 })),
+    row('an error with a time', new UnavailableError('x', { retryAfter: 7 }), AuthError.unavailable(7)),
+    row('an error with an invalid time', { [mark]: true, retryAfter: '7' }, AuthError.unavailable()),
+  ])('$description', ({ input, expected }) => {
+    expect(failureOf(input)).toEqual(expected)
+  })
+
+  it('a proxy that throws is raised', () => {
+    const hostile = new Proxy({}, { has: down })
+    const failure = failureOf(hostile)
+    expect(failure._tag).toBe('raised')
+  })
+})
+
+it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '5'])('an invalid time is a TypeError: %s', (retryAfter) => {
+  expect(() => new UnavailableError('x', { retryAfter: retryAfter as number })).toThrow(
+    /new UnavailableError\(message, \{ retryAfter \}\)/,
+  )
+})
+
+it('of a handler is a 503 that does not show its message', async () => {
+  const app = new Koa().use(down)
+  app.silent = true
+  const { url } = await listen(app)
+  const { status, text } = await ask(url)
+  expect([status, text.includes('directory')]).toEqual([503, false])
 })

@@ -1,8 +1,9 @@
 /** `allOf`: each member must pass, in order, and their principals are combined. */
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
-import { allOf, optional } from 'koa-with-auth'
+import { allOf, anyOf, apiKeyHeader, AuthError, authorize, optional } from 'koa-with-auth'
 import { flatMap } from 'koa-with-auth/fp'
+import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { tree } from '../support/models/trees.js'
 import { apart, essence, leaf, run } from '../support/models/treeRuns.js'
@@ -62,5 +63,18 @@ describe('allOf', () => {
     const signed = () => 'the signature of the request is good'
     const { result } = await run([absent], (a) => optional(allOf([signed, a])), 'GET')
     expect(result).toMatchObject(E.left({ _tag: 'invalid' }))
+  })
+
+  const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, sent) => ({ sent }) })
+  // it was sent, and its hook says that it counts as none
+  const none = apiKeyHeader({ paramName: 'X-Other', authenticate: () => AuthError.absent })
+
+  it('is a principal also of members that admit anonymous callers, so a list lets it in after another member has refused', async () => {
+    const refusing = authorize(() => false)(key)
+    const listed = anyOf([refusing, allOf([optional(none)])])
+    const request = mockRequest({ fields: [['X-Key', 'k'], ['X-Other', 'o']] }) // prettier-ignore
+    expect(await listed.evaluate(request)).toStrictEqual(E.right([undefined]))
+    // alone, an optional member does not let in who sent a credential that was refused
+    expect(await anyOf([refusing, optional(none)]).evaluate(request)).toMatchObject({ _tag: 'Left' })
   })
 })
