@@ -4,9 +4,14 @@ import { UnavailableError } from 'koa-with-auth'
 import { on } from 'koa-with-auth/events'
 import { NoLiveKey, type ApiKeys, type IssuedKey } from 'koa-with-auth/keys'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
+import { mockRequest } from 'koa-with-auth/testing'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { evidenceOf } from '../../src/core/Evidence.js'
+import { recordDigest } from '../../src/core/events.js'
+import { ends } from '../../src/ends/ends.js'
 import { KeySource } from '../../src/keys/keysInStore.js'
 import { stoppedClock } from '../support/runs/clock.js'
+import { ownEnds } from '../support/runs/ownEnds.js'
 import { made, principalOf, sha256, tagOf } from '../support/stores/issuedKeys.js'
 import { dyingAt, overEveryStore } from '../support/stores/stores.js'
 
@@ -376,6 +381,24 @@ describe('limits of time', () => {
       }
     })
   })
+})
+
+it.each<readonly [string, (keys: ApiKeys<string>, id: string) => Promise<unknown>]>([
+  ['rotation without an overlap', (keys, id) => keys.rotate(id, { overlap: 0 })],
+  ['revocation', (keys, id) => keys.revoke(id)],
+])('a %s ends work that is still running, here and in other processes', async (_change, change) => {
+  ownEnds()
+  const publish = vi.fn((_message: string) => {})
+  const { keys } = made({ signals: { publish, subscribe: () => {} } })
+  const { key, id } = await keys.issue({ owner: 'anna' })
+  const request = mockRequest({})
+  const end = evidenceOf(await keys.authenticate(request, key)).accepted[0]!.endFor(request)!
+  const cause = new Promise((resolve) => ends().open(end, { abort: (reason) => resolve(reason.cause) }))
+  // it is looked up when it is opened
+  await expect.poll(() => end.asking).toBe('no')
+  await change(keys, id)
+  expect(await cause).toBe('revoked')
+  expect(publish).toHaveBeenCalledWith(expect.stringContaining(`"about":"${recordDigest('api-key', id)}"`))
 })
 
 it.each([

@@ -6,6 +6,7 @@ import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
 import { either as E } from 'fp-ts'
 import * as t from 'io-ts'
+import { UnavailableError } from 'koa-with-auth'
 import { apiKeys, NoLiveKey, type ApiKeysOptions } from 'koa-with-auth/keys'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { mockRequest } from 'koa-with-auth/testing'
@@ -261,10 +262,11 @@ describe('adopt', () => {
     expect(await tagOf(keys, old)).toBe('expired')
   })
 
-  it('does not match the form against 10 MB', async () => {
-    const { keys, calls } = made({ adopted: /^(a+)+$/ })
-    expect(await tagOf(keys, `${'a'.repeat(10_000_000)}b`)).toBe('malformed')
+  it('matches the form against 8192 characters, and against no more', async () => {
+    const { keys, calls } = made({ adopted: /^a+$/ })
+    for (const length of [8193, 10_000_000]) expect(await tagOf(keys, 'a'.repeat(length))).toBe('malformed')
     expect(calls).toEqual([])
+    expect(await tagOf(keys, 'a'.repeat(8192))).toBe('invalid')
   })
 
   it('K-11 throws an Error for a digest that exists, and a TypeError for a value that is not a digest', async () => {
@@ -441,4 +443,15 @@ it('a store in memory decides in the tick in which it is asked', async () => {
   await keys.revoke(id)
   verdicts.push(keys.authenticate(request, key))
   expect(verdicts.map((one) => one instanceof Promise)).toEqual([false, false, false])
+})
+
+it('a store that is silent for two seconds is an outage', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const { keys, key } = await issued({ store: { ...memoryStore(), get: () => new Promise(() => {}) } })
+  const settled = vi.fn()
+  void Promise.resolve(keys.authenticate(request, key)).catch(settled)
+  await vi.advanceTimersByTimeAsync(1999)
+  expect(settled).not.toHaveBeenCalled()
+  await vi.advanceTimersByTimeAsync(1)
+  expect(settled).toHaveBeenCalledWith(expect.any(UnavailableError))
 })
