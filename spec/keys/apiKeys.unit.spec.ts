@@ -7,10 +7,11 @@ import fc from 'fast-check'
 import { either as E } from 'fp-ts'
 import * as t from 'io-ts'
 import { UnavailableError } from 'koa-with-auth'
+import { on } from 'koa-with-auth/events'
 import { apiKeys, NoLiveKey, type ApiKeysOptions } from 'koa-with-auth/keys'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { mockRequest } from 'koa-with-auth/testing'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { made, principalOf, sha256, tagOf } from '../support/stores/issuedKeys.js'
 
 const request = mockRequest({})
@@ -170,7 +171,10 @@ describe('the principal of a key', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 1000 })
     const { keys } = made()
     const { key, id } = await keys.issue({ owner: 'anna', expiresAt: new Date(5000) })
-    const { key: second } = await keys.rotate(id, { overlap: 500 })
+    const events: unknown[] = []
+    onTestFinished(on('api-key', (event) => events.push(event)))
+    const { key: second } = await keys.rotate(id, { overlap: 499.5 })
+    expect(events).toContainEqual({ event: 'rotated', id, overlapMs: 500 })
     const rotatedAt = new Date(1000)
     expect(await principalOf(keys, key)).toMatchObject({ rotatedAt, expiresAt: new Date(1500) })
     expect(await principalOf(keys, second)).toMatchObject({ rotatedAt, expiresAt: new Date(5000) })

@@ -115,7 +115,7 @@ const foundIn = (sought: Sought, texts: ReadonlyArray<string | undefined>): Foun
     if (text === undefined) continue
     const name = sought.names[at] ?? ''
     const { last } = sought
-    if (last !== undefined && last.text === text && last.name === name) return last
+    if (last?.text === text) return last
     // requests share it
     const record = deepFreeze(keyRecordIn(text))
     const secret = secretWith(record, sought.digests)
