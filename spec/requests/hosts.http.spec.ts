@@ -1,4 +1,4 @@
-/** Requests without a Host, or with two (RFC 9112 §3.2): no upgrade is accepted, and no origin counts as the same. */
+/** B-11 Requests without a Host, or with two (RFC 9112 §3.2): no guard admits them, and no empty Host has an origin. */
 import Koa from 'koa'
 import { apiKeyCookie, httpBearer, optional, type AuthenticatorLike } from 'koa-with-auth'
 import { on, type Decision } from 'koa-with-auth/events'
@@ -75,13 +75,18 @@ describe('a write with a cookie', () => {
   }
 
   it.each([
-    ['Host: a.example', 'Host: b.example', 'Origin: https://a.example'],
-    ['Host: a.example', 'Host: b.example', 'Origin: https://b.example'],
-    ['Host: a.example', 'Host: a.example', 'Origin: https://a.example'],
-    ['Host:', 'Origin: https://a.example'],
-    ['Host:', 'Origin: null'],
-  ])('with %s, %s, %s comes from another origin', async (...lines) => {
-    expect(await sent(...lines.filter((line) => typeof line === 'string'))).toEqual({ status: 403, ran: 0 })
+    ['two Hosts', ['Host: a.example', 'Host: b.example', 'Origin: https://a.example'], 400],
+    [
+      'two Hosts, and the origin of the second',
+      ['Host: a.example', 'Host: b.example', 'Origin: https://b.example'],
+      400,
+    ],
+    ['the same Host twice', ['Host: a.example', 'hOST: a.example', 'Origin: https://a.example'], 400],
+    ['two Hosts, and no Origin', ['Host: a.example', 'Host: b.example'], 400],
+    ['an empty Host', ['Host:', 'Origin: https://a.example'], 403],
+    ['an empty Host, and Origin: null', ['Host:', 'Origin: null'], 403],
+  ])('B-11 with %s is refused', async (_what, lines, status) => {
+    expect(await sent(...lines)).toEqual({ status, ran: 0 })
   })
 
   it('with one Host comes from its own origin', async () => {

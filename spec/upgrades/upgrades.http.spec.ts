@@ -108,41 +108,82 @@ describe('an upgrade', () => {
     expect({ admitted, errors, calls: calls() }).toEqual({ admitted: [{ user: 'anna' }], errors: [], calls: 0 })
   })
 
-  it.each([
-    { what: 'absent', auth: bearer, lines: [], status: 401 },
-    { what: 'malformed', auth: bearer, lines: authorization('?'), status: 401 },
-    { what: 'sent twice', auth: bearer, lines: [...authorization('good'), ...authorization('good')], status: 401 },
-    { what: 'invalid', auth: bearer, lines: authorization('bad'), status: 401 },
-    { what: 'expired', auth: bearer, lines: authorization('old'), status: 401 },
-    { what: 'insufficient', auth: bearer, lines: authorization('scope'), status: 403 },
-    { what: 'unavailable', auth: bearer, lines: authorization('down'), status: 503 },
-    { what: 'too slow', auth: bearer, lines: authorization('hangs'), status: 503 },
-    { what: 'raised', auth: bearer, lines: authorization('bug'), status: 500 },
-    { what: 'raised, with an exception handler', auth: bearer, lines: authorization('handled'), status: 418 },
-    { what: 'throttled', auth: limited, lines: ['Authorization: Basic YTpi'], status: 429 },
-    { what: 'several kinds', auth: anyOf([bearer, cookie]), lines: [], status: 401 },
-    { what: 'forged', auth: cookie, lines: ['Cookie: id=k1', 'Origin: https://evil.example'], status: 403 },
+  const twice = [...authorization('good'), ...authorization('good')]
+  it.each<{
+    readonly what: string
+    readonly auth?: AuthenticatorLike
+    readonly lines?: ReadonlyArray<string>
+    readonly status: number
+    readonly record: Partial<Decision>
+  }>([
+    { what: 'absent', lines: [], status: 401, record: { outcome: 'refused', failure: 'absent' } },
+    { what: 'malformed', lines: authorization('?'), status: 401, record: { failure: 'malformed' } },
+    { what: 'sent twice', lines: twice, status: 401, record: { failure: 'malformed' } },
+    { what: 'invalid', lines: authorization('bad'), status: 401, record: { failure: 'invalid' } },
+    { what: 'expired', lines: authorization('old'), status: 401, record: { failure: 'expired' } },
+    { what: 'insufficient', lines: authorization('scope'), status: 403, record: { outcome: 'forbidden' } },
+    {
+      what: 'unavailable',
+      lines: authorization('down'),
+      status: 503,
+      record: { outcome: 'unavailable', retryAfter: 7 },
+    },
+    { what: 'too slow', lines: authorization('hangs'), status: 503, record: { outcome: 'unavailable' } },
+    { what: 'raised', lines: authorization('bug'), status: 500, record: { outcome: 'raised', failure: 'raised' } },
+    { what: 'handled', lines: authorization('handled'), status: 418, record: { outcome: 'raised' } },
+    {
+      what: 'throttled',
+      auth: limited,
+      lines: ['Authorization: Basic YTpi'],
+      status: 429,
+      record: { outcome: 'throttled', retryAfter: 9 },
+    },
+    { what: 'several kinds', auth: anyOf([bearer, cookie]), lines: [], status: 401, record: { outcome: 'refused' } },
+    {
+      what: 'forged',
+      auth: cookie,
+      lines: ['Cookie: id=k1', 'Origin: https://evil.example'],
+      status: 403,
+      record: { outcome: 'forbidden' },
+    },
     {
       what: 'forged, because of its site',
       auth: cookie,
       lines: ['Cookie: id=k1', 'Sec-Fetch-Site: same-site'],
       status: 403,
+      record: { outcome: 'forbidden' },
     },
-    { what: 'cut off', auth: bearer, lines: asManyAsNodeKeeps, status: 431 },
-  ])('that is refused ($what) has the same response as over HTTP', async ({ auth, lines, status }) => {
-    const { port, admitted, seen, calls } = await site(auth)
-    const answer = await sendUpgrade(port, 'GET /live', lines)
-    expect(answer.status).toBe(status)
-    // POST, because an upgrade is not safe; with the same number of lines
-    const usual = await sendLines(port, 'POST /live', ['X: y', ...lines])
-    expect(comparable(answer)).toEqual(comparable(usual))
-    expect(valuesOf(answer, 'Connection')).toEqual(['close'])
-    expect(valuesOf(answer, 'Set-Cookie')).toEqual([])
-    expect({ admitted, calls: calls(), done: await seen[0]?.done }).toEqual({
-      admitted: [],
-      calls: 0,
-      done: undefined,
-    })
+    { what: 'cut off', lines: asManyAsNodeKeeps, status: 431, record: { outcome: 'refused' } },
+  ])(
+    'that is refused ($what) has the same response as over HTTP, and one record',
+    async ({ auth = bearer, lines = [], status, record }) => {
+      const { port, admitted, seen, calls } = await site(auth, { route: '/live' })
+      const answer = await sendUpgrade(port, 'GET /live?token=secret', lines)
+      expect(answer.status).toBe(status)
+      await expect.poll(() => records.length).toBe(1)
+      expect(records[0]).toMatchObject({ level: 'upgrade', method: 'GET', route: '/live', status, ...record })
+      expect(JSON.stringify(records)).not.toContain('secret')
+      // POST, because an upgrade is not safe; with the same number of lines
+      const usual = await sendLines(port, 'POST /live', ['X: y', ...lines])
+      expect(comparable(answer)).toEqual(comparable(usual))
+      expect(valuesOf(answer, 'Connection')).toEqual(['close'])
+      expect(valuesOf(answer, 'Set-Cookie')).toEqual([])
+      expect({ admitted, calls: calls(), done: await seen[0]?.done }).toEqual({
+        admitted: [],
+        calls: 0,
+        done: undefined,
+      })
+    },
+  )
+
+  it.each([
+    { auth: bearer, lines: authorization('good'), record: { outcome: 'accepted', subject: 'anna' } },
+    { auth: optional(bearer), lines: [], record: { outcome: 'anonymous' } },
+  ])('that is admitted has one record of status 101: $record', async ({ auth, lines, record }) => {
+    const { port } = await site(auth, { route: '/live' })
+    expect((await sendUpgrade(port, 'GET /live', lines)).status).toBe(101)
+    await expect.poll(() => records.length).toBe(1)
+    expect(records[0]).toMatchObject({ level: 'upgrade', method: 'GET', route: '/live', status: 101, ...record })
   })
 })
 
@@ -175,38 +216,6 @@ describe('a hostile head of an upgrade', () => {
     const forged = ['Cookie: id=k1', 'Origin: https://evil.example']
     expect((await sendUpgrade(server.port, 'GET /live', forged)).status).toBe(403)
     await server.close()
-  })
-})
-
-describe('the record of an upgrade', () => {
-  const common = { level: 'upgrade', method: 'GET', route: '/live' }
-
-  it.each([
-    { auth: bearer, lines: authorization('good'), record: { outcome: 'accepted', status: 101, subject: 'anna' } },
-    { auth: bearer, lines: [], record: { outcome: 'refused', failure: 'absent', status: 401 } },
-    { auth: bearer, lines: authorization('bug'), record: { outcome: 'raised', failure: 'raised', status: 500 } },
-    { auth: bearer, lines: authorization('handled'), record: { outcome: 'raised', status: 418 } },
-    { auth: bearer, lines: authorization('down'), record: { outcome: 'unavailable', retryAfter: 7, status: 503 } },
-    { auth: bearer, lines: authorization('hangs'), record: { outcome: 'unavailable', status: 503 } },
-    {
-      auth: limited,
-      lines: ['Authorization: Basic YTpi'],
-      record: { outcome: 'throttled', retryAfter: 9, status: 429 },
-    },
-    {
-      auth: cookie,
-      lines: ['Cookie: id=k1', 'Sec-Fetch-Site: cross-site'],
-      record: { outcome: 'forbidden', status: 403 },
-    },
-    { auth: optional(bearer), lines: [], record: { outcome: 'anonymous', status: 101 } },
-    { auth: bearer, lines: asManyAsNodeKeeps, record: { outcome: 'refused', status: 431 } },
-  ])('is one, and agrees with the response: $record', async ({ auth, lines, record }) => {
-    const { port } = await site(auth, { route: '/live' })
-    const { status } = await sendUpgrade(port, 'GET /live?token=secret', lines)
-    expect(status).toBe(record.status)
-    await expect.poll(() => records.length).toBe(1)
-    expect(records[0]).toMatchObject({ ...common, ...record })
-    expect(JSON.stringify(records)).not.toContain('secret')
   })
 })
 

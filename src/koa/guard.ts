@@ -1,7 +1,7 @@
 /**
  * The guard: Koa middleware that enforces one requirement on the operation after it.
  *
- * It checks that it runs in its operation, and that no header line was dropped. It calls the authenticator, undoes the
+ * It checks that it runs in its operation, that no header line was dropped, and that there is one Host. It calls the authenticator, undoes the
  * changes of a hook on the response, and admits or refuses.
  *
  * The objects that `owned` has found are in `ctx.request.objects`, as long as the operation runs.
@@ -33,15 +33,22 @@ import { decisionRecorder, recordPublic } from './watching.js'
 const MAX_HEADER_LINES = 1000
 
 /**
- * Whether some header lines of a request may have been dropped. 0 is no limit. Node drops the lines after its limit
- * without an error, and a proxy appends its own lines last. So a request with as many lines as Node keeps may have lost
- * some that matter for the decision (A-24).
+ * The status of a request whose header lines decide nothing. Node drops the lines after its limit without an error, and a proxy
+ * appends its own lines last. So a request with as many lines as Node keeps may have lost some that matter for the decision
+ * (A-24): 431. A limit of 0 is none. Node keeps the first of two Hosts, and a proxy may have read the other (B-11): 400.
  */
-const headersMayBeTruncated = ({ req }: Context): boolean => {
+const statusOfHead = ({ req }: Context): number | undefined => {
   // Safe: Node puts the server on every socket that it accepted
   const { server } = req.socket as Socket & { readonly server?: Server | null }
   const limit = server?.maxHeadersCount ?? MAX_HEADER_LINES
-  return limit !== 0 && req.rawHeaders.length >= 2 * limit
+  const { rawHeaders } = req
+  if (limit !== 0 && rawHeaders.length >= 2 * limit) return 431
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts++
+  }
+  return hosts > 1 ? 400 : undefined
 }
 
 /**
@@ -181,7 +188,7 @@ export const deciding = (
   const self: Deciding = { ...guardHeadersOf(authenticator.description), recorder }
   return (ctx, exchange, next, isNested, parameters) => {
     const begun = decisions.hasSubscribers ? recorder.begin(ctx, parameters) : undefined
-    const status = headersMayBeTruncated(ctx) ? 431 : refuseEarly?.(ctx)
+    const status = statusOfHead(ctx) ?? refuseEarly?.(ctx)
     if (status !== undefined) return respondUnread(self, ctx, exchange, status, begun)
     const before = take(ctx.response)
     const attempt = begun?.attempt ?? new Attempt(ctx.request, parameters)

@@ -383,10 +383,7 @@ const checkUpgrade = (request: unknown, socket: unknown, head: unknown): void =>
   )
 }
 
-/** The status for a request without exactly one Host (RFC 9112 §3.2), which Node does not require of upgrades. */
-export const refuseWithoutHost = ({ request }: Context): number | undefined => {
-  const [host = '', ...others] = hostsOf(request)
-  return host !== '' && others.length === 0 ? undefined : 400
-}
+/** The status for a request without a Host (RFC 9112 §3.2), which Node does not require of upgrades. A guard refuses two. */
+export const refuseWithoutHost = ({ request }: Context): number | undefined => (hostsOf(request)[0] ? undefined : 400)
 
 const isKeyed = (u: unknown): u is Readonly<Record<string, unknown>> => typeof u === 'object' && u !== null
