@@ -114,6 +114,17 @@ describe('an API key', () => {
     await keys.revoke(id)
     expect(causeOf(stream.signal)).toBe('revoked')
   })
+  it('of two ends, whichever is revoked', async () => {
+    const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
+    const [first, second] = ['X-A', 'X-B'].map((paramName) =>
+      apiKeyHeader({ paramName, authenticate: keys.authenticate }),
+    )
+    const { open } = eventsSite(allOf([first!, second!]))
+    const [one, other] = [await keys.issue({ owner: 'anna' }), await keys.issue({ owner: 'bert' })]
+    const streams = [await open({ 'X-A': one.key, 'X-B': other.key }), await open({ 'X-A': other.key, 'X-B': one.key })]
+    await keys.revoke(other.id)
+    expect(streams.map(({ signal }) => causeOf(signal))).toStrictEqual(['revoked', 'revoked'])
+  })
 })
 
 describe('untilEnd', () => {

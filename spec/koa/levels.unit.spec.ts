@@ -108,6 +108,12 @@ describe('the copy of a level', () => {
     original.get('/open', () => {}).get('/another', () => {})
     const told = 'GET /open is open: withAuth(a)(router) does not change the router'
     expect(warned.mock.calls).toEqual([[expect.stringContaining(told), 'OpenRouteWarning']])
+    // a router that has routes may be used twice, and a guarded copy guards further ones
+    for (const used of [new Router().get('/public', withAuth(null), () => {}), atLevel(a)(new Router())]) {
+      atLevel(b)(used)
+      used.get('/more', () => {})
+    }
+    expect(warned.mock.calls).toHaveLength(1)
     warned.mockRestore()
   })
 

@@ -77,6 +77,7 @@ describe('settings elsewhere: no warning', () => {
       (app) => app.use(new Router().use(late()).get('/me', withAuth(basic), done).routes()),
     ],
     ['between routes', (app) => app.use(guarded().use(late()).get('/more', withAuth(basic), done).routes())],
+    ['in an operation', (app) => app.use(new Router().get('/me', early() as never, withAuth(basic), done).routes())],
     ['without settings', (app) => app.use(guarded().routes())],
   ])('%s', async (_name, mount) => {
     expect(await warningsOf(mount)).toEqual([])

@@ -374,9 +374,9 @@ describe('one record for each guarded request', () => {
 
   it('the duration is that of the decision, not of the handler', async () => {
     const clock = stoppedClock()
-    asked = () => clock.move(70)
+    asked = () => clock.move(70.5)
     const { record } = await recordOf('GET /slow', [authorization('good')])
-    expect(record.durationMs).toBe(70)
+    expect(record.durationMs).toBe(70.5)
     records = []
     const { record: quick } = await recordOf('GET /takes-an-hour', [authorization('good')])
     expect(quick).toMatchObject({ durationMs: 0, status: 200 })

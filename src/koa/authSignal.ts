@@ -214,7 +214,7 @@ export const untilEnd = (ctx: RequestCarrier, source: Readable): Readable => {
     source.off('data', push)
     source.destroy()
     if (body.destroyed) return
-    if (!body.readableEnded) body.push(null)
+    body.push(null)
     if (ctx.request.ctx.res.hasHeader('Content-Length')) ctx.request.ctx.res.destroy()
   }
   const push = (chunk: unknown): void => {

@@ -264,7 +264,7 @@ const outcomeOf =
     let isDone = false
     try {
       const result = await run()
-      isDone = ctx.status >= 200 && ctx.status < 300
+      isDone = ctx.status < 300
       return result
     } finally {
       const { outcomes = [] } = exchange

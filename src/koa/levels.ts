@@ -221,7 +221,7 @@ export const refuseLateGuards = (type: unknown): void => {
     if (!isRouter(router)) return registered
     observeHooks(router, length)
     const checked = inApplications.get(router)
-    if (checked !== undefined) checkFrom(router, Math.min(checked, length))
+    if (checked !== undefined) checkFrom(router, checked)
     return registered
   })
   for (const name of ['routes', 'middleware']) replaceIn(prototype, name, checkWhereUsed)

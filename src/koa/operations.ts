@@ -59,7 +59,8 @@ export const operationsIn = <L extends ReadLayer>(routed: RoutedLayer<L>): Reado
 const readLayer = <L extends ReadLayer>(layer: L, index: number): RoutedLayer<L> => {
   const plan = planOf(layer)
   const { guard, after } = plan
-  const ahead = plan.guard === undefined ? [] : plan.ahead.filter((f) => operationNote(f) === undefined)
+  // without a guard, nothing is ahead of it
+  const ahead = plan.ahead.filter((f) => operationNote(f) === undefined)
   return {
     layer,
     index,
@@ -71,7 +72,7 @@ const readLayer = <L extends ReadLayer>(layer: L, index: number): RoutedLayer<L>
     requirement: guard?.requirement ?? Requirement.inherit,
     levels: guard?.levels ?? [],
     ahead,
-    isAfterItsHandler: guard !== undefined && ahead.length > 0 && after.length === 0,
+    isAfterItsHandler: ahead.length > 0 && after.length === 0,
   }
 }
 

@@ -81,11 +81,11 @@ const untraced: PlanParts['traced'] = new Map()
 /** Reads functions for the first time. The first guard among them is that of the operation. */
 const planFromFunctions = (functions: ReadonlyArray<Function>): Plan => {
   const own = functions.find(isGuard)
-  const at = own === undefined ? 0 : functions.indexOf(own)
-  const after = functions.slice(own === undefined ? 0 : at + 1)
+  const at = functions.findIndex(isGuard)
+  const after = functions.slice(at + 1)
   return planned({
     applications: noFunctions,
-    ahead: at === 0 ? noFunctions : functions.slice(0, at),
+    ahead: at < 1 ? noFunctions : functions.slice(0, at),
     own,
     levels: noFunctions,
     guard: own,

@@ -277,5 +277,6 @@ const requestDependentLeaves = <S, C>(router: Routed<S, C>): ReadonlyArray<Leaf>
     const authenticator = effective(requirement)
     return authenticator === undefined ? [] : leaves(authenticator.description)
   })
-  return [...new Set(all)].filter(({ schemeFor, alsoFor }) => (schemeFor ?? alsoFor) !== undefined)
+  // a session alone has `alsoFor`, and its scheme depends on the request, too
+  return [...new Set(all)].filter(({ schemeFor }) => schemeFor !== undefined)
 }

@@ -1,7 +1,7 @@
 /** The setting `state` puts the principal where handlers written for koa-jwt or koa-passport read it. */
 import Router from '@koa/router'
 import type { Context, Next } from 'koa'
-import { authSettings, httpBearer, optional, withAuth } from 'koa-with-auth'
+import { authSettings, httpBearer, optional, withAuth, type AuthSettings } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
 import { bearer, expectDenied, challenge, running } from '../../support/models/behavior.js'
 
@@ -11,11 +11,14 @@ const slow = httpBearer({ authenticate: async (_request, token) => token === 'an
 const stateOf = (ctx: Pick<Context, 'state'>): unknown => ({ ...ctx.state })
 
 /** A router whose handlers record `ctx.state`, below the setting; `above` runs outside of the guards. */
-const noting = async (fill: (router: Router, note: (ctx: Context) => void) => void, name = 'user') => {
+const noting = async (
+  fill: (router: Router, note: (ctx: Context) => void) => void,
+  settings: AuthSettings = { state: 'user' },
+) => {
   const noted: unknown[] = []
   const after: unknown[] = []
   const served = await running((app) => {
-    app.use(authSettings({ state: name }))
+    app.use(authSettings(settings))
     app.use(async (ctx: Context, next: Next) => {
       await next()
       after.push(stateOf(ctx))
@@ -42,16 +45,16 @@ describe('authSettings({ state })', () => {
       })
     })
     expect((await ask('/x', bearer('anna'))).status).toBe(200)
-    expect(noted).toEqual([{ user: { name: 'anna' } }])
+    expect(noted).toStrictEqual([{ user: { name: 'anna' } }])
   })
 
   test('sets it under the given name', async () => {
     const { ask, noted } = await noting(
       (router, note) => router.get('/x', withAuth(user), (ctx) => note(ctx as Context)),
-      'account',
+      { state: 'account' },
     )
     await ask('/x', bearer('anna'))
-    expect(noted).toEqual([{ account: { name: 'anna' } }])
+    expect(noted).toStrictEqual([{ account: { name: 'anna' } }])
   })
 
   test('sets nothing for a public operation, an anonymous caller or a refused request', async () => {
@@ -64,8 +67,8 @@ describe('authSettings({ state })', () => {
     for (const path of ['/public', '/plain']) expect((await ask(path, bearer('anna'))).status).toBe(200)
     expect((await ask('/optional')).status).toBe(200)
     expectDenied(await ask('/x', bearer('other')), 401, [challenge.refusedBearer])
-    expect(noted).toEqual([{}, {}, {}])
-    expect(after).toEqual([{}, {}, {}, {}])
+    expect(noted).toStrictEqual([{}, {}, {}])
+    expect(after).toStrictEqual([{}, {}, {}, {}])
   })
 
   test('keeps in a public operation what others have set', async () => {
@@ -77,7 +80,7 @@ describe('authSettings({ state })', () => {
       router.get('/public', withAuth(null), (ctx) => note(ctx as Context))
     })
     await ask('/public')
-    expect(noted).toEqual([{ user: 'a guest' }])
+    expect(noted).toStrictEqual([{ user: 'a guest' }])
   })
 
   test('each of two operations for one request finds its own principal, and the first finds it again', async () => {
@@ -94,9 +97,18 @@ describe('authSettings({ state })', () => {
     })
     const [outer, inner] = [{ user: { name: 'anna' } }, { user: { name: 'inner' } }]
     expect((await ask('/x', bearer('anna'))).status).toBe(200)
-    expect(noted.splice(0)).toEqual([outer, {}, inner, {}, outer])
+    expect(noted.splice(0)).toStrictEqual([outer, {}, inner, {}, outer])
     await ask('/y', bearer('anna'))
-    expect(noted).toEqual([outer, {}, {}, outer])
+    expect(noted).toStrictEqual([outer, {}, {}, outer])
+  })
+
+  test('without it, no operation has anything there, also in another operation', async () => {
+    const { ask, noted, after } = await noting((router, note) => {
+      router.get('/:a', withAuth(user), (_ctx, next) => next())
+      router.get('/x', withAuth(user), (ctx) => note(ctx as Context))
+    }, {})
+    expect((await ask('/x', bearer('anna'))).status).toBe(200)
+    expect([noted, after]).toStrictEqual([[{}], [{}]])
   })
 
   test.each([1, '', 'a b', '__proto__', 'constructor', 'toString', null])('%j is a TypeError', (state) => {
