@@ -279,6 +279,18 @@ test('a refused request shows no objects to middleware above', async () => {
   expect(seen).toStrictEqual([undefined])
 })
 
+test('an optional parameter that the path does not have is not that of another route', async () => {
+  const asked: string[] = []
+  const note = owned('note', { param: 'id', find: (id) => (asked.push(id), id) })
+  const { ask } = await running((app, answering) => {
+    const router = new Router().get('/:id', (_ctx, next) => next()).get('/x{/:id}', withAuth(token, note), answering)
+    app.use(router.routes())
+  })
+  expect((await ask('/x', bearer('t'))).status).toBe(404)
+  expect((await ask('/x/n1', bearer('t'))).status).toBe(200)
+  expect(asked).toStrictEqual(['n1'])
+})
+
 test('a challenge is shown to scripts of other origins if one alternative says so', async () => {
   const [leaf] = leaves(token.description)
   const saying = (isExposed: boolean) => make({ ...leaf!, exposesChallenges: () => isExposed }, decideOf(token))
