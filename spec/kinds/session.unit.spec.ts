@@ -21,13 +21,17 @@ import { describe, expect, it } from 'vitest'
 import { ask, cookiesIn, serve } from '../support/servers/server.js'
 import { row } from '../support/models/row.js'
 
+const stored = (data: Readonly<Record<string, unknown>>) => Promise.resolve(data['stored'])
+
 const kinds = {
   user: sessionAuth(),
   superuser: sessionAuthSuperUser(),
   staff: sessionAuthIsStaff(),
   readyMade: sessionLoginAuth,
   readyMadeSuperuser: sessionLoginAuthSuperuser,
-  loaded: sessionAuth({ loadUser: (data) => Promise.resolve(data['stored']) }),
+  loaded: sessionAuth({ loadUser: stored }),
+  loadedSuperuser: sessionAuthSuperUser({ loadUser: stored }),
+  loadedStaff: sessionAuthIsStaff({ loadUser: stored }),
   broken: sessionAuth({ loadUser: () => ({ username: 1 }) as never }),
 }
 type Kind = keyof typeof kinds
@@ -68,8 +72,14 @@ const table: ReadonlyArray<Row> = [
   row('a user with an empty name', { user: { username: '' } }, []),
   row('a user whose name is a number', { user: { username: 1 } }, []),
   row('A-17 rights beside the user', { user: { username: 'a' }, isSuperuser: true }, everyone),
+  row('rights by other names', { user: { username: 'a', is_superuser: true, ISSTAFF: true, role: 'admin' } }, everyone),
+  row('a user in another place', { auth: { username: 'anna' }, User: { username: 'anna' }, username: 'anna' }, []),
   row('a user that loadUser returns', { stored: { username: 'anna' } }, ['loaded']),
-  row('an inactive user that loadUser returns', { stored: { username: 'a', isActive: false } }, []),
+  row('a superuser that it returns', { stored: { username: 'a', isSuperuser: true, isStaff: null } }, [
+    ...(['loaded', 'loadedSuperuser', 'loadedStaff'] as const),
+  ]),
+  row('a staff member that it returns', { stored: { username: 'a', isStaff: true } }, ['loaded', 'loadedStaff']),
+  row('an inactive user that it returns', { stored: { username: 'a', isActive: false, isSuperuser: true } }, []),
 ]
 
 const keys = ['0123456789abcdef0123456789abcdef']

@@ -1,7 +1,15 @@
-/** What a session authenticator reads from the context, as koa-session or a replacement has left it. */
+/** What a session authenticator reads from the context, as koa-session or a replacement has left it, and the rights of its user. */
 import { either as E, option as O } from 'fp-ts'
 import Koa from 'koa'
-import { AuthError, sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser } from 'koa-with-auth'
+import {
+  anyOf,
+  apiKeyCookie,
+  AuthError,
+  sessionAuth,
+  sessionAuthIsStaff,
+  sessionAuthSuperUser,
+  type Authenticator,
+} from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { exchangeOf } from '../../src/core/Exchange.js'
 import { typedKinds } from '../../src/kinds/session.js'
@@ -34,7 +42,7 @@ const requestWith = ({ source, cookie, ...left }: Left) => {
   return request
 }
 
-const evaluated = async (kind: ReturnType<typeof sessionAuth>, left: Left) => {
+const evaluated = async (kind: Authenticator<object>, left: Left) => {
   const result = await kind.evaluate(requestWith(left))
   return E.isLeft(result) ? result.left._tag : result.right
 }
@@ -76,6 +84,10 @@ describe('the session on the context', () => {
     const loading = sessionAuth({ loadUser: ({ id }) => (id === 7 ? anna : undefined) })
     expect(await evaluated(loading, { session: { id: 7 } })).toStrictEqual(anna)
     expect(await evaluated(loading, { session: { user: anna } })).toBe('invalid')
+    const told: object[] = []
+    const telling = sessionAuth({ loadUser: (data) => (told.push(data), anna) })
+    await evaluated(telling, { session: { id: 7, isNew: true, _expire: 1, save: () => undefined } })
+    expect(told).toEqual([{ id: 7 }])
     const anybody = sessionAuth({ loadUser: () => anna })
     expect(await evaluated(anybody, { session: {}, source: source({ isSignedIn: () => false }) })).toStrictEqual(anna)
   })
@@ -177,8 +189,12 @@ describe('the name of the cookie', () => {
 describe('a session that a token carries', () => {
   const bearer = { scheme: 'Bearer', parameters: {} } as const
   const { sessionAuth: kind } = typedKinds<object>({ owner: app, bearer, needsUsername: false })
-  const asked = async (reported: Partial<SessionSource>, options: Parameters<typeof kind>[0] = {}) => {
-    const fields = [['Sec-Fetch-Site', 'cross-site'], ['Authorization', 'Bearer t']] as const // prettier-ignore
+  const asked = async (
+    reported: Partial<SessionSource>,
+    options: Parameters<typeof kind>[0] = {},
+    sent = 'Bearer t',
+  ) => {
+    const fields = [['Sec-Fetch-Site', 'cross-site'], ['Authorization', sent]] as const // prettier-ignore
     const request = mockRequest({ method: 'POST', fields }, app)
     const own = { token: 't', carrier: bearer, sessionOf: () => ({}), ...reported }
     exchangeOf(request.ctx).source = source(own)
@@ -201,16 +217,85 @@ describe('a session that a token carries', () => {
     expect(await asked(reported)).toStrictEqual(expected)
   })
 
+  it('is that of the token alone: a field of another scheme leaves no user of the cookie', async () => {
+    expect(await asked({ token: '' }, {}, 'Basic YTpi')).toBe('absent')
+    // that of the cookie, which browsers send
+    expect(await asked({ token: undefined }, {}, 'Basic YTpi')).toBe('forged')
+  })
+
+  it('is refused by the kinds of the root, too: a wrong token, and one whose proof is missing, is not absent', async () => {
+    const wrong = { isTokenWrong: true, isSignedIn: () => false }
+    const of = (reported: Partial<SessionSource>) =>
+      evaluated(sessionAuth(), { session: null, source: source(reported) })
+    expect(await of({ ...wrong, token: '' })).toBe('invalid')
+    expect(await of({ token: 't', isSignedIn: () => false })).toBe('invalid')
+    const refusal = { _tag: 'Left', left: AuthError.expired } as const
+    expect(await of({ token: 't', isSignedIn: () => false, refusal })).toBe('expired')
+    expect(await of({ isSignedIn: () => false })).toBe('absent')
+  })
+
   it('must have the proof that is demanded', async () => {
     const demand = { proof: { methods: ['totp'] } }
     const done = (method: string) => ({ proofs: () => [{ method, at: 1 }] })
     expect([await asked(done('password'), demand), await asked(done('totp'), demand)]).toEqual(['insufficient', passed])
   })
+})
 
-  it('rights that are decided by functions are true or false, and at once', () => {
-    const rights = rightsFrom('sessions', { isStaff: () => 'yes' as never, isSuperuser: () => undefined as never })
-    expect(() => rights.isStaff({})).toThrow('isStaff must return true or false')
-    expect([rights.isSuperuser({}), rights.isActive({ isActive: null })]).toEqual([false, false])
-    expect(() => rightsChecks.isStaff('isStaff', async () => true)).toThrow('isStaff is async')
+const flags = ['isActive', 'isStaff', 'isSuperuser'] as const
+
+describe.each(flags)('%s that a function decides', (name) => {
+  const decided = (answer: unknown) => rightsFrom('sessions', { [name]: () => answer })
+
+  it('is no other value than true or false', () => {
+    for (const answer of ['yes', 1, {}, [], () => false, Promise.resolve(true), Promise.reject(new Error('late'))])
+      expect(() => decided(answer)[name]({})).toThrow(`sessions: ${name} must return true or false`)
+  })
+
+  it('is true for true alone, whatever the user has in its flag', () => {
+    for (const value of [false, undefined, null, 0, '', NaN]) expect(decided(value)[name]({ [name]: true })).toBe(false)
+    const rights = decided(true)
+    const odd = { [name]: 'no' }
+    expect([rights[name](odd), rights.mistakeOf(odd)]).toEqual([true, undefined])
+  })
+
+  it('is that of the flag without a function, and a flag that is no boolean is a mistake', () => {
+    const isLeftOut = name === 'isActive'
+    expect([true, false, null, 1].map((flag) => rightsByFlags[name]({ [name]: flag }))).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ])
+    expect(rightsByFlags[name]({})).toBe(isLeftOut)
+    expect(rightsByFlags.mistakeOf({ [name]: 1 })).toContain(`${name} of the loaded user is not a boolean`)
+    for (const flag of [true, null, undefined]) expect(rightsByFlags.mistakeOf({ [name]: flag })).toBeUndefined()
+    expect(() => rightsChecks[name](name, async () => true)).toThrow(`${name} is async`)
+  })
+})
+
+describe("refuse: 'insufficient', of the kinds of the root with a loadUser of their own", () => {
+  const users = [
+    { username: 'anna', isStaff: true },
+    { username: 'bob' },
+    { username: 'eve', isStaff: true, isActive: false },
+  ]
+  const loadUser = ({ id }: Readonly<Record<string, unknown>>) => users[Number(id)]
+  const staff = sessionAuthIsStaff({ loadUser, refuse: 'insufficient' })
+
+  it.each([
+    [0, users[0], 'insufficient'],
+    [1, 'insufficient', 'insufficient'],
+    [2, 'invalid', 'invalid'],
+    [undefined, 'absent', 'absent'],
+  ])('user %s', async (id, asStaff, asSuperuser) => {
+    const session = id === undefined ? null : { id }
+    expect(await evaluated(staff, { session })).toEqual(asStaff)
+    expect(await evaluated(sessionAuthSuperUser({ loadUser, refuse: 'insufficient' }), { session })).toBe(asSuperuser)
+  })
+
+  it('is the strongest failure of a list, which goes on after it', async () => {
+    const key = apiKeyCookie({ authenticate: (_request, sent) => sent === 'good' && { username: sent } })
+    const of = (sent: string) => evaluated(anyOf([staff, key]), { session: { id: 1 }, cookie: `key=${sent}` })
+    expect([await of('good'), await of('bad')]).toEqual([{ username: 'good' }, 'insufficient'])
   })
 })

@@ -19,6 +19,15 @@ const mistakes: Row[] = [
   ['null for dpop, which would bind no token', { bearer: { dpop: null } }, /bearer: \{ dpop \} \}\) must be an object/],
   ['an identify that is not a function', { identify: 'id' }, /identify \}\) must be/],
   ['an identify with two parameters', { identify: (_a: 1, _b: 2) => 'a' }, /identify \}\) takes 2/],
+  [
+    'an isStaff that is async',
+    { isStaff: async () => true },
+    /isStaff.* is async, but must return true or false itself/,
+  ],
+  ['an isStaff that is a generator', { isStaff: function* () {} }, /isStaff.* is a generator/],
+  ['an isActive that is a class', { isActive: class Active {} }, /isActive.* is the class Active/],
+  ['an isActive that is true', { isActive: true }, /isActive.* must be a function, not a boolean/],
+  ['an isSuperuser of two', { isSuperuser: (a: unknown, b: unknown) => a === b }, /isSuperuser.* takes 2 parameters/],
   ['an unknown option', { maxAge: 1 }, /no option "maxAge"; there are loadUser,/],
   // Options of koa-session that are not allowed here
   ['D-S7 an asynchronous valid', { valid: async () => false }, /no option "valid"/],

@@ -1,9 +1,8 @@
 /**
- * Decisions of spec/requirements.md about sessions, with a real koa-session and cookies of real sign-ins. Titles begin
- * with the question.
+ * The kinds of sessions with a real koa-session and cookies of real sign-ins. session.unit has the table of users. Titles begin with the
+ * question.
  */
 import Router from '@koa/router'
-import { either as E, option as O, taskEither as TE } from 'fp-ts'
 import Keygrip from 'keygrip'
 import type Koa from 'koa'
 import {
@@ -120,97 +119,38 @@ test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('anonymous unsafe request on sessi
   }
 })
 
-describe('where the session keeps its user', () => {
-  test('where the session keeps its user: in `ctx.session.user`, an object with `username`', async () => {
-    const api = await start(sessionAuth())
-    expectPassed(await ask(api, { username: 'anna' }), { username: 'anna' })
-    for (const data of [{ username: 'anna' }, { auth: { username: 'anna' } }, { User: { username: 'anna' } }]) {
-      const headers = { Cookie: await signIn(api, data) }
-      await denied(api.ask('/x', { headers }))
-    }
-  })
-
+test('where the session keeps its user: or it is what loadUser(session) resolves to', async () => {
   const user = { username: 'anna', id: 7 }
-  test.each<readonly [string, (found: typeof user | undefined) => unknown]>([
-    ['returns', (found) => found],
-    ['resolves to', async (found) => found],
-    ['returns as an Option', O.fromNullable],
-    ['returns as an Either', E.fromNullable('none')],
-    ['returns as a TaskEither', (found) => (found ? TE.right(found) : TE.left('none'))],
-  ])('where the session keeps its user: or it is what loadUser(session) %s', async (_how, say) => {
-    const loadUser = vi.fn((session: Readonly<Record<string, unknown>>) =>
-      say(session['userId'] === 7 ? user : undefined),
-    )
-    const api = await start(sessionAuth({ loadUser }))
-    const passed = await api.ask('/x', { headers: { Cookie: await signIn(api, { userId: 7 }) } })
-    expectPassed(passed, user)
-    expect(passed.seen[0]).toBe(user)
-    await denied(api.ask('/x', { headers: { Cookie: await signIn(api, { userId: 8 }) } }))
-    expect(loadUser).toHaveBeenCalledTimes(2)
-    await denied(api.ask())
-    expect(loadUser).toHaveBeenCalledTimes(2)
-  })
+  const loadUser = vi.fn(async (session: Readonly<Record<string, unknown>>) =>
+    session['userId'] === 7 ? user : undefined,
+  )
+  const api = await start(sessionAuth({ loadUser }))
+  const passed = await api.ask('/x', { headers: { Cookie: await signIn(api, { userId: 7 }) } })
+  expectPassed(passed, user)
+  expect(passed.seen[0]).toBe(user)
+  await denied(api.ask('/x', { headers: { Cookie: await signIn(api, { userId: 8 }) } }))
+  expect(loadUser).toHaveBeenCalledTimes(2)
+  await denied(api.ask())
+  expect(loadUser).toHaveBeenCalledTimes(2)
 })
 
-describe('session user', () => {
-  const other = { is_superuser: true, superuser: true, is_staff: true, role: 'admin', issuperuser: true, ISSTAFF: true }
-  test.each([
-    ['no flags', {}, 'user'],
-    ['false', { isSuperuser: false, isStaff: false }, 'user'],
-    ['null', { isSuperuser: null, isStaff: null }, 'user'],
-    ['flags with other names, and in another letter case', other, 'user'],
-    ['staff', { isStaff: true }, 'user staff'],
-    ['active superuser', { isSuperuser: true, isActive: true }, 'user super staff'],
-    ['inactive superuser', { isSuperuser: true, isStaff: true, isActive: false }, ''],
-    ['a superuser whose isActive is null', { isSuperuser: true, isActive: null }, ''],
-    ['an empty user name', { username: '', isSuperuser: true }, ''],
-  ])('A-32 only true grants a right, also to what loadUser returns: %s', async (_what, flags, open) => {
-    const user = { username: 'anna', ...flags }
-    // Safe: a program without types could load this
-    const loadUser = async () => user as never
-    for (const [right, authenticators] of [
-      ['user', [sessionAuth(), sessionAuth({ loadUser })]],
-      ['super', [sessionAuthSuperUser(), sessionAuthSuperUser({ loadUser })]],
-      ['staff', [sessionAuthIsStaff(), sessionAuthIsStaff({ loadUser })]],
-    ] as const) {
-      for (const authenticator of authenticators) {
-        const answer = await ask(await start(authenticator), user)
-        if (open.split(' ').includes(right)) expectPassed(answer, user)
-        else expectDenied(answer, 401, [challenge.session])
-      }
-    }
-  })
-
-  test.each([
-    ['anna'],
-    {},
-    { username: [] },
-    [{ username: 'anna', isSuperuser: true }],
-    { user: { username: 'anna', isSuperuser: true } },
-    JSON.parse('{"__proto__":{"username":"anna","isSuperuser":true}}') as unknown,
-  ])('session user: %j does not decode and is a 401', async (value) => {
-    const api = await start(sessionAuth())
-    await denied(ask(api, value))
-  })
-
-  test.each<readonly [unknown, RegExp]>([
-    ['anna', /loadUser must load an object with a username/],
-    [7, /loadUser must load an object/],
-    [[{ username: 'anna' }], /loadUser must load an object/],
-    [{ username: 7 }, /no username that is a string/],
-    [{ id: 7, email: 'anna@example.com' }, /no username that is a string/],
-    [{ username: 'anna', isSuperuser: 1 }, /isSuperuser of the loaded user is not a boolean/],
-    [{ username: 'anna', isStaff: 'yes' }, /isStaff of the loaded user is not a boolean/],
-    [{ username: 'anna', isActive: 1 }, /isActive of the loaded user is not a boolean; load .*Boolean/],
-  ])('session user: %j of loadUser can never sign in: it is a 500 that names the field', async (value, message) => {
-    // Safe: it does not compile (spec/types), but a program without types could do it
-    const api = await start(sessionAuth({ loadUser: async () => value as never }))
-    const headers = { Cookie: await signIn(api, { userId: 7 }) }
-    expectCrashed(await api.ask('/x', { headers }))
-    expect(String(api.errors)).toMatch(message)
-    expect(String(api.errors)).toMatch(/^TypeError: sessionAuth, loadUser: /)
-    expect(String(api.errors)).not.toContain('example.com')
-  })
+test.each<readonly [unknown, RegExp]>([
+  ['anna', /loadUser must load an object with a username/],
+  [7, /loadUser must load an object/],
+  [[{ username: 'anna' }], /loadUser must load an object/],
+  [{ username: 7 }, /no username that is a string/],
+  [{ id: 7, email: 'anna@example.com' }, /no username that is a string/],
+  [{ username: 'anna', isSuperuser: 1 }, /isSuperuser of the loaded user is not a boolean/],
+  [{ username: 'anna', isStaff: 'yes' }, /isStaff of the loaded user is not a boolean/],
+  [{ username: 'anna', isActive: 1 }, /isActive of the loaded user is not a boolean; load .*Boolean/],
+])('session user: %j of loadUser can never sign in: it is a 500 that names the field', async (value, message) => {
+  // Safe: it does not compile (spec/types), but a program without types could do it
+  const api = await start(sessionAuth({ loadUser: async () => value as never }))
+  const headers = { Cookie: await signIn(api, { userId: 7 }) }
+  expectCrashed(await api.ask('/x', { headers }))
+  expect(String(api.errors)).toMatch(message)
+  expect(String(api.errors)).toMatch(/^TypeError: sessionAuth, loadUser: /)
+  expect(String(api.errors)).not.toContain('example.com')
 })
 
 test('credential sent twice: two session cookies are malformed, whichever comes first', async () => {
