@@ -12,6 +12,7 @@ import {
 } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
+import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../support/runs/eventRecords.js'
 import { certificates, listenByTls, type Pair } from '../support/servers/certificates.js'
@@ -22,7 +23,8 @@ import { invalidIn } from '../support/papers/openapiTools.js'
 
 const CHALLENGE = 'ClientCertificate realm="api"'
 
-const { authority, client, forServers, stranger, impostor, selfSigned, otherAuthority, renamed, brief } = certificates()
+const { authority, client, forAnyUse, forServers, stranger, impostor, selfSigned, otherAuthority, renamed, brief } =
+  certificates()
 const ofAuthority = { authorities: [authority.cert], from: 'socket' } as const
 
 const show = (ctx: Context) => {
@@ -101,14 +103,19 @@ describe('B-39: a client certificate of the TLS socket', () => {
     }
   })
 
-  it('that is no longer valid, or not yet, is refused', async () => {
+  it('that is no longer valid, or not yet, is refused: from its first moment on it is valid, and at its end no more', async () => {
     const clock = stoppedClock()
     const { sendWith } = await byTls(clientCertificate(ofAuthority))
-    expect((await sendWith(client)).status).toBe(200)
-    clock.set(4 * 86_400_000)
-    expect((await sendWith(client)).status).toBe(401)
-    clock.set(-8 * 86_400_000)
-    expect((await sendWith(client)).status).toBe(401)
+    const [begins, ends] = [Date.parse(client.x509.validFrom), Date.parse(client.x509.validTo)]
+    for (const [moment, status] of [
+      [begins - 1, 401],
+      [begins, 200],
+      [ends - 1, 200],
+      [ends, 401],
+    ] as const) {
+      clock.set(moment - Date.now())
+      expect([moment, (await sendWith(client)).status]).toEqual([moment, status])
+    }
   })
 
   it('that is refused says why in the record of the decision', async () => {
@@ -195,6 +202,8 @@ describe('B-39: a client certificate in a header', () => {
 
   it.each([
     ['Client-Cert', byteSequence(client)],
+    // Node's TLS refuses it, and other proxies do not
+    ['Client-Cert', byteSequence(forAnyUse)],
     ['X-SSL-Client-Cert', escaped(client)],
     ['X-Amzn-Mtls-Clientcert', encodeURI(client.cert)],
   ])('%s counts from a named proxy', async (header, value) => {
@@ -204,6 +213,14 @@ describe('B-39: a client certificate in a header', () => {
       expect([passed.status, passed.ran]).toEqual([200, 1])
       expect(passed.body).toContain('CN=billing')
     }
+  })
+
+  it('counts from a proxy of the same link, whose address has a zone', () => {
+    const auth = clientCertificate({ authorities: [authority.cert], from: from(['fe80::/10']) })
+    const of = (remoteAddress: string) =>
+      auth.evaluate(mockRequest({ remoteAddress, fields: [['Client-Cert', byteSequence(client)]] }))
+    expect(of('fe80::1%eth0')).toMatchObject({ _tag: 'Right' })
+    expect(of('fd00::1%eth0')).toMatchObject({ left: { _tag: 'absent' } })
   })
 
   it('from anybody else is ignored', async () => {
@@ -303,6 +320,7 @@ describe('clientCertificate', () => {
       /is not an address/,
     ],
     ['a path', { ...ofAuthority, from: { header: 'Client-Cert', proxies: ['10.0.0.0/8/8'] } }, /is not an address/],
+    ['a blank', { ...ofAuthority, from: { header: 'Client-Cert', proxies: ['10.0.0.0/8 '] } }, /is not an address/],
     ['all proxies', { ...ofAuthority, from: { header: 'Client-Cert' } }, /must list the proxies/],
     ['a wrong header', { ...ofAuthority, from: { header: 'a b', proxies: ['::1'] } }, /header } }\) must be a name/],
     ['an unknown option', { ...ofAuthority, ca: 1 }, /no option "ca"/],

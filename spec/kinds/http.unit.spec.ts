@@ -4,6 +4,7 @@ import { Challenge, httpBasicAuth, AuthError, httpBearer } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
 import { leaves } from '../../src/core/Description.js'
+import { bearerChallenge } from '../../src/kinds/http.js'
 import { row } from '../support/models/row.js'
 
 // Basic (spec 5.3.2, RFC 7617): the hook is called with the user name and the password as they were sent, or is not called.
@@ -97,6 +98,13 @@ describe('httpBearer', () => {
         'left.challenge.parameters',
         expected,
       )
+    })
+
+    it('has more for an expired token, and for no other', () => {
+      const of = bearerChallenge({ own: 'x' }, { error_description: 'expired' })
+      const invalid = { own: 'x', error: 'invalid_token' }
+      expect(of(AuthError.expired).parameters).toEqual({ ...invalid, error_description: 'expired' })
+      expect(of(AuthError.invalid).parameters).toEqual(invalid)
     })
 
     it('has its realm for every failure', () => {
@@ -215,7 +223,7 @@ describe('httpBearer', () => {
       { schemes: ['To ken'], says: 'a scheme is a name such as "Token"' },
       { schemes: [1], says: 'a scheme is a name such as "Token"' },
       { schemes: ['Token', 'token'], says: 'names a scheme twice' },
-      { schemes: ['Basic'], says: 'use httpBasicAuth' },
+      { schemes: ['basic'], says: 'use httpBasicAuth' },
     ])('$schemes is a TypeError', ({ schemes, says }) => {
       // Safe: a caller without types could pass this
       const options = { schemes: schemes as unknown as [string], authenticate: () => false }

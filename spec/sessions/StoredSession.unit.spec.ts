@@ -48,3 +48,31 @@ it('data without times are in time, and no key of koa-session is data', () => {
   expect(parsed('{"a":1,"maxAge":1,"__proto__":{},"save":1}')).toEqual({ a: 1 })
   expect(parsed('[]')).toBeUndefined()
 })
+
+it('work that the operation does not await has not ended when the request begins to wait for it, and has ended then', async () => {
+  const stored = new StoredSession()
+  const [done, failed] = [stored.working(Promise.resolve('done')), stored.working(Promise.reject(new Error('down')))]
+  failed.catch(() => undefined)
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+  expect(stored.unfinished).toBe(2)
+  await stored.changing
+  expect(stored.unfinished).toBe(0)
+  expect(await done).toBe('done')
+  await expect(failed).rejects.toThrow('down')
+})
+
+it('changes are made in order, and one that fails is the error of the session, which keeps no later one from running', async () => {
+  const stored = new StoredSession()
+  const order: number[] = []
+  const failing = stored.runInOrder(async () => {
+    await new Promise(setImmediate)
+    order.push(1)
+    throw new Error('down')
+  })
+  const next = stored.runInOrder(async () => void order.push(2))
+  await expect(failing).rejects.toThrow('down')
+  await next
+  await stored.changing
+  expect(order).toEqual([1, 2])
+  expect(stored.error).toEqual({ error: new Error('down') })
+})
