@@ -1,22 +1,21 @@
 /** R12, R16: a sign-in is valid in the session and the application where it was made, and nowhere else. */
-import type Koa from 'koa'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
 import { sessionKey, textAt } from '../../src/sessions/SessionRecords.js'
 import { programName } from '../../src/sessions/programName.js'
 import {
-  at,
+  anna,
   expectAnonymous,
   expectSignedIn,
   sessionsApp,
   signedInApp,
   idIn,
   strongKey,
+  type SessionsAppOptions,
   type Visitor,
 } from '../support/sites/sessionsApp.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
 
-const anna = { username: 'anna', isActive: true }
 const root = { username: 'root', isSuperuser: true }
 const keyOf = ({ cookies }: Visitor, name = 'session'): string => sessionKey(idIn(cookies.get(name)))
 
@@ -24,12 +23,12 @@ type Data = Record<string, unknown>
 const sessionAt = (ctx: object): Data => (ctx as { readonly session: Data }).session
 
 // Writes what a client sends into the session
-const wizard = (app: Koa) =>
-  app.use(
-    at('/wizard', (ctx) => {
-      Object.assign(sessionAt(ctx), JSON.parse(new URLSearchParams(ctx.querystring).get('data') ?? '{}'))
-    }),
-  )
+const wizard: SessionsAppOptions = {
+  acts: {
+    '/wizard': (ctx) =>
+      Object.assign(sessionAt(ctx), JSON.parse(new URLSearchParams(ctx.querystring).get('data') ?? '{}')),
+  },
+}
 const ask = (one: Visitor, data: object) => one.post(`/wizard?data=${encodeURIComponent(JSON.stringify(data))}`)
 
 describeLastingStores((store) => {
@@ -42,7 +41,7 @@ describeLastingStores((store) => {
       ['with a MAC that is an array', { id: 'root', at: Date.now(), stamp: '', mac: [mac] }],
       ['with a time far in the future', { id: 'root', at: 9e15, stamp: '', mac }],
     ])('is not signed in by a record %s', async (_what, auth) => {
-      const { visitor, loaded } = await sessionsApp(store, { below: wizard })
+      const { visitor, loaded } = await sessionsApp(store, wizard)
       const one = visitor()
       expect((await ask(one, { step: 1, auth })).status).toBe(200)
       await expectAnonymous(one)
@@ -53,7 +52,7 @@ describeLastingStores((store) => {
     })
 
     it('cannot use the record of another session', async () => {
-      const { visitor } = await sessionsApp(store, { below: wizard })
+      const { visitor } = await sessionsApp(store, wizard)
       const admin = visitor()
       await admin.post('/login?user=root')
       const { auth } = (await admin.ask('/read')).body as Data
@@ -67,7 +66,7 @@ describeLastingStores((store) => {
     })
 
     it.each(['id', 'at', 'stamp', 'mac'])('cannot change %s of a valid record', async (field) => {
-      const { visitor, users } = await sessionsApp(store, { below: wizard })
+      const { visitor, users } = await sessionsApp(store, wizard)
       users.set('sam', { username: 'sam' })
       const one = visitor()
       await one.post('/login')
@@ -147,14 +146,13 @@ describeLastingStores((store) => {
 
     it('after a sign-out does not take a record that the operation kept', async () => {
       const { one } = await signedInApp(store, {
-        below: (app, { logOut }) =>
-          app.use(
-            at('/held', async (ctx) => {
-              const { auth } = sessionAt(ctx)
-              await logOut(ctx)
-              ctx['session'] = { auth }
-            }),
-          ),
+        acts: {
+          '/held': async (ctx, { logOut }) => {
+            const { auth } = sessionAt(ctx)
+            await logOut(ctx)
+            ctx['session'] = { auth }
+          },
+        },
       })
       await one.post('/held')
       await expectAnonymous(one)

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream'
 import type Koa from 'koa'
 import type { Context } from 'koa'
 import { describe, expect, it } from 'vitest'
-import { at, sessionsApp, setCookies, visitorOf } from '../support/sites/sessionsApp.js'
+import { sessionsApp, setCookies, visitorOf } from '../support/sites/sessionsApp.js'
 import { stoppedClock } from '../support/runs/clock.js'
 import { listening } from '../support/servers/server.js'
 
@@ -35,6 +35,7 @@ const ways: Readonly<Record<string, Way>> = {
   'the handler, before the change': saying('Cache-Control', PUBLIC),
   'the handler, several lines': saying('Cache-Control', ['private', 's-maxage=3600']),
   'the handler, with private in a string': saying('Cache-Control', 'public, x="a, private, no-store"'),
+  'the handler, with private before a directive that is none': saying('Cache-Control', 'private, max-age=60x'),
   'the handler, with private for one field': saying('Cache-Control', 'private="x-name", max-age=3600'),
   'a stream': saying('Cache-Control', PUBLIC, () => Readable.from(['news'])),
   'no Cache-Control': plain,
@@ -57,13 +58,12 @@ const expectUncached = (headers: Readonly<Record<string, unknown>>): void => {
 const serving = (way: Way, above: (app: Koa) => void = () => {}) =>
   sessionsApp(undefined, {
     above,
-    below: (app) =>
-      app.use(
-        at('/news', async (ctx) => {
-          Object.assign(ctx['session'] as object, { seen: true })
-          await way(ctx)
-        }),
-      ),
+    acts: {
+      '/news': (ctx) => {
+        Object.assign(ctx['session'] as object, { seen: true })
+        return way(ctx)
+      },
+    },
   })
 
 describe('R03 an operation that changes the session', () => {
@@ -111,14 +111,13 @@ const heads: Readonly<Record<string, Way>> = {
 describe('R03 an operation that signs in and writes its head itself', () => {
   it.each(Object.entries(heads))('%s: the response is private', async (_what, write) => {
     const { visitor } = await sessionsApp(undefined, {
-      below: (app, { logIn }) =>
-        app.use(
-          at('/head', async (ctx) => {
-            await logIn(ctx, { username: 'anna' })
-            ctx.remove('Content-Length')
-            await write(ctx)
-          }),
-        ),
+      acts: {
+        '/head': async (ctx, { logIn }) => {
+          await logIn(ctx, { username: 'anna' })
+          ctx.remove('Content-Length')
+          await write(ctx)
+        },
+      },
     })
     const answer = await visitor().post('/head')
     expect([answer.status, answer.body, setCookies(answer).length]).toEqual([200, 'news', 1])
@@ -191,7 +190,7 @@ it('R03 a cache that stores what RFC 9111 allows gives no session to another cli
   const clock = stoppedClock()
   const site = await sessionsApp(undefined, {
     idle: 3_600_000,
-    below: (app) => app.use(at('/news', saying('Cache-Control', PUBLIC))),
+    acts: { '/news': saying('Cache-Control', PUBLIC) },
   })
   const kept = new Map<string, { status: number; headers: object; text: string }>()
   const cache = createServer((req, res) => {

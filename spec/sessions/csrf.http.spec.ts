@@ -4,7 +4,7 @@
 import { describe, expect, it } from 'vitest'
 import { expectDenied, type Answer } from '../support/models/behavior.js'
 import {
-  at,
+  anna,
   expectAnonymous,
   expectSignedIn,
   sessionsApp,
@@ -12,8 +12,6 @@ import {
   setCookies,
 } from '../support/sites/sessionsApp.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
-
-const anna = { username: 'anna', isActive: true }
 
 const expectForged = (answer: Answer): void => {
   expectDenied(answer, 403, [], 'CSRF check Failed')
@@ -77,8 +75,7 @@ describe('R19 signing in and out by GET', () => {
   const byLink = (trustedOrigins: ReadonlyArray<string> = []) =>
     sessionsApp(undefined, {
       trustedOrigins,
-      below: (app, { logIn, logOut }) =>
-        app.use(at('/magic', (ctx) => logIn(ctx, anna))).use(at('/leave', (ctx) => logOut(ctx))),
+      acts: { '/magic': (ctx, { logIn }) => logIn(ctx, anna), '/leave': (ctx, { logOut }) => logOut(ctx) },
     })
   const from = (site: string, mode: string, dest: string, more: Readonly<Record<string, string>> = {}) => ({
     'Sec-Fetch-Site': site,

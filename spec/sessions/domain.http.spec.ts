@@ -6,12 +6,11 @@ import Koa from 'koa'
 import { sessions } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
 import { askPort, expectPassed, type Answer } from '../support/models/behavior.js'
-import { at, sessionsApp, setCookies, strongKey, type SessionsAppOptions } from '../support/sites/sessionsApp.js'
+import { anna, sessionsApp, setCookies, strongKey, type SessionsAppOptions } from '../support/sites/sessionsApp.js'
 import { signInSite } from '../support/sites/signInSite.js'
 import { pollute } from '../support/runs/pollute.js'
 
 const domain = 'shop.example'
-const anna = { username: 'anna', isActive: true }
 const overTls = { 'X-Forwarded-Proto': 'https' }
 const proxied: SessionsAppOptions = {
   domain,
@@ -76,12 +75,7 @@ describe('the cookie', () => {
   it('leaves the cookies of the application as they are', async () => {
     const { visitor } = await sessionsApp(undefined, {
       domain,
-      below: (app) =>
-        app.use(
-          at('/own', (ctx) => {
-            ctx.cookies.set('sessions', 'a', { signed: false })
-          }),
-        ),
+      acts: { '/own': (ctx) => ctx.cookies.set('sessions', 'a', { signed: false }) },
     })
     expect(setCookies(await visitor().ask('/own'))).toEqual(['sessions=a; path=/; httponly'])
   })

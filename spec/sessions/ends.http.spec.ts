@@ -81,6 +81,7 @@ const signOuts: ReadonlyArray<readonly [string, (here: Site, anna: Visitor) => P
   ['logOut', (_here, anna) => anna.copy().post('/logout')],
   ['logOutEverywhere', ({ signing }) => signing.logOutEverywhere('anna')],
   ['endSession', async ({ visitor }, anna) => visitor().post(`/end?of=anna&id=${await idOf(anna.copy())}`)],
+  ['a session that is emptied by hand', (_here, anna) => anna.copy().post('/empty')],
   ['a new sign-in in the same browser', (_here, anna) => anna.copy().post('/login?user=anna')],
 ]
 

@@ -1,5 +1,4 @@
 /** Records of sign-ins and sign-outs: when they are published, what they contain, and which session they are about. */
-import type Koa from 'koa'
 import type { Context } from 'koa'
 import { authSettings } from 'koa-with-auth'
 import { endsSession, on, type SignedInEvent, type SignedOutEvent, type SessionDigest } from 'koa-with-auth/events'
@@ -12,6 +11,7 @@ import {
   expectSignedIn,
   sessionsApp,
   signedInApp,
+  type SessionsAppOptions,
   type Visitor,
 } from '../support/sites/sessionsApp.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
@@ -42,21 +42,13 @@ afterEach(() => {
   for (const record of outs) expect(outSchema(record), JSON.stringify(outSchema.errors)).toBe(true)
 })
 
-/** `/digests`: what an operation remembers with a socket; `/empty`: another end of a session. */
-const extra = (app: Koa): unknown =>
-  app
-    .use(
-      at('/digests', (ctx) => {
-        ctx.body = sessionDigest(ctx) ?? {}
-      }),
-    )
-    .use(at('/empty', (ctx) => (ctx['session'] = {})))
+/** `/digests`: what an operation remembers with a socket. */
+const own: SessionsAppOptions = { name: 'shop', acts: { '/digests': (ctx) => (ctx.body = sessionDigest(ctx) ?? {}) } }
 
 const app = (store?: () => Store, options: Parameters<typeof sessionsApp>[1] = {}) =>
-  sessionsApp(store, { name: 'shop', below: extra, ...options })
+  sessionsApp(store, { ...own, ...options })
 
-const signedIn = (...[store, options]: Parameters<typeof app>) =>
-  signedInApp(store, { name: 'shop', below: extra, ...options })
+const signedIn = (...[store, options]: Parameters<typeof app>) => signedInApp(store, { ...own, ...options })
 
 const digestsOf = async (visitor: Visitor) => (await visitor.ask('/digests')).body as SessionDigest
 

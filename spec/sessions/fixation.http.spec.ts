@@ -6,19 +6,18 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { sessionKey } from '../../src/sessions/SessionRecords.js'
 import {
-  at,
+  anna,
   expectAnonymous,
   expectSignedIn,
   sessionsApp,
   signedInApp,
   idIn,
   setCookies,
+  type SessionsAppOptions,
   type Visitor,
 } from '../support/sites/sessionsApp.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
 import { stoppedClock } from '../support/runs/clock.js'
-
-const anna = { username: 'anna', isActive: true }
 
 const idOf = ({ cookies }: Visitor): string => idIn(cookies.get('session'))
 
@@ -97,13 +96,12 @@ describeLastingStores((store) => {
 
     it('are in the new session if they change after the sign-in', async () => {
       const { visitor } = await sessionsApp(store, {
-        below: (app, { logIn }) =>
-          app.use(
-            at('/welcome', async (ctx) => {
-              await logIn(ctx, anna)
-              Object.assign(ctx['session'] as object, { greeting: 'hello' })
-            }),
-          ),
+        acts: {
+          '/welcome': async (ctx, { logIn }) => {
+            await logIn(ctx, anna)
+            Object.assign(ctx['session'] as object, { greeting: 'hello' })
+          },
+        },
       })
       const attacker = visitor()
       await attacker.post('/set?basket=pear')
@@ -186,19 +184,10 @@ describeLastingStores((store) => {
     })
 
     it('can sign in again itself', async () => {
-      const {
-        waiting,
-        release,
-        one: browser,
-      } = await signedInApp(store, {
-        below: (app, { logIn }) =>
-          app.use(
-            at('/slow', async (ctx, next) => {
-              await next()
-              await logIn(ctx, anna)
-            }),
-          ),
-      })
+      const again: SessionsAppOptions = {
+        acts: { '/slow': (ctx, { logIn }, next) => next().then(() => logIn(ctx, anna)) },
+      }
+      const { waiting, release, one: browser } = await signedInApp(store, again)
       const slow = browser.ask('/slow')
       await waiting()
       const other = browser.copy()

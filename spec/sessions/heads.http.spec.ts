@@ -2,13 +2,10 @@
  * A handler may send the head by itself (`ctx.respond = false`, `flushHeaders`, events). What it wrote into the session is kept,
  * the session is prolonged, and the response ends.
  */
-import Router from '@koa/router'
 import type { Context } from 'koa'
-import { withAuth } from 'koa-with-auth'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { expectSignedIn, sessionsApp, signedInApp, setCookies } from '../support/sites/sessionsApp.js'
-
-const anna = { username: 'anna', isActive: true }
+import { describe, expect, it } from 'vitest'
+import { stoppedClock } from '../support/runs/clock.js'
+import { anna, expectSignedIn, sessionsApp, signedInApp, setCookies } from '../support/sites/sessionsApp.js'
 
 const ways: ReadonlyArray<readonly [string, (ctx: Context, write: () => void, status?: number) => void]> = [
   [
@@ -40,15 +37,13 @@ describe.each(ways)('%s', (_way, send) => {
   const site = (write: (ctx: Context) => void, late: (ctx: Context) => void = () => {}) =>
     sessionsApp(undefined, {
       idle: 10_000,
-      below: (app) =>
-        app.use(
-          new Router()
-            .post('/stream', withAuth(null), (ctx) => {
-              send(ctx, () => write(ctx), Number(ctx.query['is'] ?? 200))
-              late(ctx)
-            })
-            .routes(),
-        ),
+      acts: {
+        '/stream': (ctx) => {
+          ctx.remove('Content-Length')
+          send(ctx, () => write(ctx), Number(ctx.query['is'] ?? 200))
+          late(ctx)
+        },
+      },
     })
 
   it('keeps what was written into a session that the browser has', async () => {
@@ -90,41 +85,34 @@ describe.each(ways)('%s', (_way, send) => {
   })
 
   it('prolongs a session past half of its idle time, in the store and in the browser', async () => {
-    vi.useFakeTimers({ toFake: ['Date'] })
-    try {
-      const { visitor, errors } = await site(() => {})
-      const one = visitor()
-      await one.post('/login')
-      for (let n = 0; n < 5; n++) {
-        vi.setSystemTime(Date.now() + 6_000)
-        expect(setCookies(await one.post('/stream?is=400'))).toEqual([])
-        const answer = await one.post('/stream')
-        expect(setCookies(answer).join()).toContain('session=')
-      }
-      await expectSignedIn(one, anna)
-      expect(errors).toEqual([])
-    } finally {
-      vi.useRealTimers()
+    const clock = stoppedClock()
+    const { visitor, errors } = await site(() => {})
+    const one = visitor()
+    await one.post('/login')
+    for (let n = 0; n < 5; n++) {
+      clock.set(6_000)
+      expect(setCookies(await one.post('/stream?is=400'))).toEqual([])
+      const answer = await one.post('/stream')
+      expect(setCookies(answer).join()).toContain('session=')
     }
+    await expectSignedIn(one, anna)
+    expect(errors).toEqual([])
   })
 
   it('gives the browser the new id of a session that got one past half of its idle time', async () => {
-    vi.useFakeTimers({ toFake: ['Date'] })
-    onTestFinished(() => void vi.useRealTimers())
+    const clock = stoppedClock()
     const { one } = await signedInApp(undefined, {
       idle: 10_000,
-      below: (app, { addProof }) =>
-        app.use(
-          new Router()
-            .post('/step', withAuth(null), async (ctx) => {
-              await addProof(ctx, { method: 'totp' })
-              send(ctx, () => {})
-            })
-            .routes(),
-        ),
+      acts: {
+        '/prove': async (ctx, { addProof }) => {
+          await addProof(ctx, { method: 'totp' })
+          ctx.remove('Content-Length')
+          send(ctx, () => {})
+        },
+      },
     })
-    vi.setSystemTime(Date.now() + 6_000)
-    await one.post('/step')
+    clock.set(6_000)
+    await one.post('/prove')
     await expectSignedIn(one, anna)
   })
 })

@@ -7,11 +7,9 @@ import { sessions } from 'koa-with-auth/sessions'
 import { memoryStore } from 'koa-with-auth/stores'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { expectPassed } from '../support/models/behavior.js'
-import { at, sessionsApp, setCookies, strongKey, type SessionsAppOptions } from '../support/sites/sessionsApp.js'
+import { anna, sessionsApp, setCookies, strongKey, type SessionsAppOptions } from '../support/sites/sessionsApp.js'
 import { certificates } from '../support/servers/certificates.js'
 import { exchange, listening } from '../support/servers/server.js'
-
-const anna = { username: 'anna', isActive: true }
 
 const askOverTls = (port: number, method: string, path: string, headers: Readonly<Record<string, string>> = {}) =>
   exchange({ port, method, path, headers, rejectUnauthorized: false }).then(({ text, ...answer }) => ({
@@ -150,8 +148,7 @@ describe('in production, a session that ends within a minute is one warning: its
         name: 'shop',
         https: false,
         ...inEnv(env),
-        below: (app, { logIn }) =>
-          app.use(at('/stay', (ctx) => logIn(ctx, { username: 'anna' }, { idle: Number(ctx.query['idle']) }))),
+        acts: { '/stay': (ctx, { logIn }) => logIn(ctx, anna, { idle: Number(ctx.query['idle']) }) },
       })
       calls.length = 0
       for (const idle of idles) expect((await visitor().post(`/stay?idle=${idle}`)).status).toBe(200)

@@ -5,7 +5,7 @@
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
 import { stampKey } from '../../src/sessions/SessionRecords.js'
-import { at, expectAnonymous, expectSignedIn, sessionsApp } from '../support/sites/sessionsApp.js'
+import { expectAnonymous, expectSignedIn, sessionsApp } from '../support/sites/sessionsApp.js'
 
 const users = {
   anna: { username: 'anna', isActive: true },
@@ -25,12 +25,10 @@ const changing = (changes: ReadonlyArray<Change>, end: (all: ReadonlyArray<Promi
   const store = { ...kept, get }
   return sessionsApp(() => store, {
     name: 'in order',
-    below: (app, { logIn, logOut }) =>
-      app.use(
-        at('/changes', async (ctx) => {
-          await end(changes.map((one) => (one === 'out' ? logOut(ctx) : logIn(ctx, users[one]))))
-        }),
-      ),
+    acts: {
+      '/changes': (ctx, { logIn, logOut }) =>
+        end(changes.map((one) => (one === 'out' ? logOut(ctx) : logIn(ctx, users[one])))),
+    },
   })
 }
 

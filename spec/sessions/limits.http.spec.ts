@@ -1,17 +1,16 @@
 /** How long a session lasts, when it is prolonged, and what counts at the next request. The tests set the clock. */
-import type Koa from 'koa'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import {
-  at,
+  anna,
   expectAnonymous,
   expectSignedIn,
   sessionsApp,
   signedInApp,
   setCookies,
+  type SessionsAppOptions,
 } from '../support/sites/sessionsApp.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
 
-const anna = { username: 'anna', isActive: true }
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
@@ -19,7 +18,7 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.now() }))
 afterEach(() => void vi.useRealTimers())
 const pass = (ms: number) => vi.setSystemTime(Date.now() + ms)
 
-const statuses = (app: Koa) => app.use(at('/status', (ctx) => (ctx.status = Number(ctx.query['is']))))
+const statuses: SessionsAppOptions = { acts: { '/status': (ctx) => (ctx.status = Number(ctx.query['is'])) } }
 
 describeLastingStores((store) => {
   const limits = { idle: HOUR, absolute: 4 * HOUR }
@@ -90,7 +89,7 @@ describeLastingStores((store) => {
       ['404', 'GET', '/nowhere', {}],
       ['500', 'POST', '/throw', {}],
     ])('is not prolonged by a response %s', async (status, method, path, headers) => {
-      const { store: watched, one } = await signedInApp(store, { ...limits, below: statuses })
+      const { store: watched, one } = await signedInApp(store, { ...limits, ...statuses })
       pass(31 * MINUTE)
       watched.asked.length = 0
       const answer = await one.ask(path, { method, headers })
@@ -100,7 +99,7 @@ describeLastingStores((store) => {
     })
 
     it('is prolonged by a public operation, by a change, and by a redirect', async () => {
-      const { one } = await signedInApp(store, { ...limits, below: statuses })
+      const { one } = await signedInApp(store, { ...limits, ...statuses })
       for (const act of [
         () => one.ask('/open'),
         () => one.post('/set?basket=pear'),
@@ -166,14 +165,19 @@ describeLastingStores((store) => {
 
   describe('the absolute limit', () => {
     it('ends a session from a time when the clock was that much ahead, and no other', async () => {
-      const { visitor } = await sessionsApp(store, limits)
-      for (const [ahead, isOver] of [
-        [30 * MINUTE, false],
-        [365 * 24 * HOUR, true],
+      const acts: SessionsAppOptions['acts'] = {
+        '/short': (ctx, { logIn }) => logIn(ctx, anna, { idle: 4 * HOUR, absolute: HOUR }),
+      }
+      const { visitor } = await sessionsApp(store, { ...limits, acts })
+      for (const [path, ahead, isOver] of [
+        ['/login', 30 * MINUTE, false],
+        ['/login', 365 * 24 * HOUR, true],
+        ['/short', 30 * MINUTE, false],
+        ['/short', 2 * HOUR, true],
       ] as const) {
         const one = visitor()
         pass(ahead)
-        await one.post('/login')
+        await one.post(path)
         pass(-ahead)
         await (isOver ? expectAnonymous(one) : expectSignedIn(one, anna))
       }
@@ -276,13 +280,14 @@ describeLastingStores((store) => {
   it.each([
     { kind: 'Map', value: new Map([['a', 1]]) },
     { kind: 'Set', value: new Set([1]) },
+    { kind: 'WeakMap', value: new WeakMap() },
     { kind: 'Promise', value: Promise.resolve(1) },
     { kind: 'RegExp', value: /a/ },
     { kind: 'Error', value: new RangeError('a') },
   ])('a $kind, whose content JSON drops, is refused by the name of its key', async ({ kind, value }) => {
-    const keep = (app: Koa) =>
-      app.use(at('/keep', (ctx) => Object.assign(ctx['session'] as object, { basket: [{ sizes: value }] })))
-    const { errors, one } = await signedInApp(store, { below: keep })
+    const { errors, one } = await signedInApp(store, {
+      acts: { '/keep': (ctx) => Object.assign(ctx['session'] as object, { basket: [{ sizes: value }] }) },
+    })
     const answer = await one.post('/keep')
     expect([answer.status, setCookies(answer)]).toEqual([500, []])
     expect(errors.map(String)).toEqual([

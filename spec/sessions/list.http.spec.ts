@@ -4,7 +4,7 @@ import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { constant } from 'fp-ts/lib/function.js'
 import Koa from 'koa'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { at, sessionsApp, strongKey, type SessionsAppOptions, type Visitor } from '../support/sites/sessionsApp.js'
+import { sessionsApp, strongKey, type SessionsAppOptions, type Visitor } from '../support/sites/sessionsApp.js'
 import { expectUser } from '../support/sites/signedIn.js'
 import { describeEveryOther } from '../support/stores/sessionStores.js'
 
@@ -36,8 +36,7 @@ const site = async (store: () => Store = constant(memoryStore()), options: Sessi
   const made = await sessionsApp(lossy, {
     list,
     ...options,
-    below: (app, { logIn }) =>
-      app.use(at('/long', (ctx) => logIn(ctx, { username: 'anna' }, { idle: 72 * HOUR, absolute: 30 * DAY }))),
+    acts: { '/long': (ctx, { logIn }) => logIn(ctx, { username: 'anna' }, { idle: 72 * HOUR, absolute: 30 * DAY }) },
   })
   const listed = async (visitor: Visitor, of?: string) =>
     (await visitor.ask(`/list${of === undefined ? '' : `?of=${of}`}`)).body as ReadonlyArray<ListedSession>

@@ -1,9 +1,7 @@
 /** `ctx.session.maxAge` of koa-session does not decide how long a session lasts: assigning it throws, and says what does. */
-import { expect, it, vi } from 'vitest'
-import { at, expectSignedIn, sessionsApp, signedInApp, setCookies } from '../support/sites/sessionsApp.js'
+import { expect, it } from 'vitest'
+import { anna, expectSignedIn, sessionsApp, signedInApp, setCookies } from '../support/sites/sessionsApp.js'
 import { stoppedClock } from '../support/runs/clock.js'
-
-const anna = { username: 'anna', isActive: true }
 
 const assignments: ReadonlyArray<readonly [what: string, assign: (ctx: { session: unknown }) => unknown]> = [
   ['milliseconds', (ctx) => Object.assign(ctx.session as object, { maxAge: 1000 })],
@@ -25,17 +23,16 @@ const assignments: ReadonlyArray<readonly [what: string, assign: (ctx: { session
 it.each(assignments)('assigning %s throws, names the fix, and changes nothing', async (_what, assign) => {
   const thrown: unknown[] = []
   const { store, one } = await signedInApp(undefined, {
-    below: (app) =>
-      app.use(
-        at('/remember', (ctx) => {
-          try {
-            assign(ctx as never)
-          } catch (error) {
-            thrown.push(error)
-            throw error
-          }
-        }),
-      ),
+    acts: {
+      '/remember': (ctx) => {
+        try {
+          assign(ctx as never)
+        } catch (error) {
+          thrown.push(error)
+          throw error
+        }
+      },
+    },
   })
   const before = store.asked.length
   const answer = await one.post('/remember')
@@ -50,35 +47,30 @@ it.each(assignments)('assigning %s throws, names the fix, and changes nothing', 
 it('an operation that catches the error keeps its session, and the length of it', async () => {
   const { one } = await signedInApp(undefined, {
     idle: 1000,
-    below: (app) =>
-      app.use(
-        at('/remember', (ctx) => {
-          try {
-            Object.assign(ctx['session'] as object, { maxAge: 999_999 })
-          } catch {
-            ctx.body = String(Reflect.get(ctx['session'] as object, 'maxAge'))
-          }
-        }),
-      ),
+    acts: {
+      '/remember': (ctx) => {
+        try {
+          Object.assign(ctx['session'] as object, { maxAge: 999_999 })
+        } catch {
+          ctx.body = String(Reflect.get(ctx['session'] as object, 'maxAge'))
+        }
+      },
+    },
   })
   expect((await one.post('/remember')).body).toBe(1000)
 })
 
 it('for a visitor without a session it throws, too', async () => {
-  const emitted = vi.fn<(error: unknown) => void>()
-  const { visitor } = await sessionsApp(undefined, {
-    below: (app) => {
-      app.on('error', emitted)
-      app.use(at('/remember', (ctx) => Object.assign(ctx['session'] as object, { maxAge: 1000 })))
-    },
+  const { visitor, errors } = await sessionsApp(undefined, {
+    acts: { '/remember': (ctx) => Object.assign(ctx['session'] as object, { maxAge: 1000 }) },
   })
   expect((await visitor().post('/remember')).status).toBe(500)
-  expect(String(emitted.mock.calls[0]?.[0])).toMatch(/maxAge/)
+  expect(String(errors[0])).toMatch(/maxAge/)
 })
 
 it('logIn(ctx, user, { idle }) decides how long the cookie lasts', async () => {
   const { visitor } = await sessionsApp(undefined, {
-    below: (app, { logIn }) => app.use(at('/for-a-minute', (ctx) => logIn(ctx, anna, { idle: 60_000 }))),
+    acts: { '/for-a-minute': (ctx, { logIn }) => logIn(ctx, anna, { idle: 60_000 }) },
   })
   const one = visitor()
   stoppedClock()

@@ -5,25 +5,22 @@
 import { Readable } from 'node:stream'
 import type { Store } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
-import Router from '@koa/router'
-import type { Context } from 'koa'
-import { withAuth } from 'koa-with-auth'
 import { expectDenied, type Answer } from '../support/models/behavior.js'
 import {
-  at,
+  anna,
   expectAnonymous,
   expectSignedIn,
   idIn,
+  signedInApp,
   sessionsApp,
   setCookies,
   type SessionsApp,
-  type Visitor,
+  type SessionsAppOptions,
 } from '../support/sites/sessionsApp.js'
 import { describeLastingStores, describeEveryOther } from '../support/stores/sessionStores.js'
 import { stoppedClock } from '../support/runs/clock.js'
 import { expectUser } from '../support/sites/signedIn.js'
 
-const anna = { username: 'anna', isActive: true }
 const TIMEOUT = 2000
 
 const faults: Readonly<Record<string, () => never>> = {
@@ -36,7 +33,7 @@ const faults: Readonly<Record<string, () => never>> = {
   'answers an Error': () => Promise.resolve(new Error('LOADING')) as never,
 }
 
-const start = async (store: () => Store, options = {}) => {
+const start = async (store: () => Store, options: SessionsAppOptions = {}) => {
   const site = await sessionsApp(store, { timeout: TIMEOUT, ...options })
   const user = site.visitor()
   await user.post('/login')
@@ -160,43 +157,32 @@ describeLastingStores((store) => {
   })
 
   describe('D-S5 an operation that catches the failure', () => {
-    const hidden = (
-      act: (visitor: Visitor) => Promise<Answer>,
-      below: NonNullable<Parameters<typeof sessionsApp>[1]>['below'],
-    ) =>
-      it.each(['rejects', 'never settles'])('in a store that %s is a 503 all the same', async (how) => {
-        const { site, user } = await start(store, { below })
-        breaking(site, everything, faults[how]!)
-        expectUnavailable(await act(user))
-        fixing(site)
-        await expectSignedIn(user, anna)
-      })
-
-    describe('of a sign-in', () =>
-      hidden(
-        (user) => user.post('/hidden'),
-        (app, { logIn }) =>
-          app.use(
-            at('/hidden', (ctx) => logIn(ctx, anna).catch(() => Object.assign(ctx['session'] as object, { a: 1 }))),
-          ),
-      ))
-    describe('of an end by hand', () =>
-      hidden(
-        (user) => user.post('/hidden'),
-        (app) => app.use(at('/hidden', (ctx) => (ctx['session'] = null))),
-      ))
+    const acts: SessionsAppOptions['acts'] = {
+      '/in': (ctx, { logIn }) => logIn(ctx, anna).catch(() => Object.assign(ctx['session'] as object, { a: 1 })),
+    }
+    it.each([
+      ['a sign-in', '/in', 'rejects'],
+      ['a sign-in', '/in', 'never settles'],
+      ['an end by hand', '/drop', 'rejects'],
+      ['an end by hand', '/drop', 'never settles'],
+    ])('of %s (%s) in a store that %s is a 503 all the same', async (_what, path, how) => {
+      const { site, user } = await start(store, { acts })
+      breaking(site, everything, faults[how]!)
+      expectUnavailable(await user.post(path))
+      fixing(site)
+      await expectSignedIn(user, anna)
+    })
   })
 
   it('D-S5 a stream that was to be the body is closed if the change was not kept', async () => {
     let stream: Readable | undefined
     const { site, user } = await start(store, {
-      below: (app: SessionsApp['app']) =>
-        app.use(
-          at('/stream', (ctx) => {
-            Object.assign(ctx['session'] as object, { a: 1 })
-            ctx.body = stream = new Readable({ read: () => {} })
-          }),
-        ),
+      acts: {
+        '/stream': (ctx) => {
+          Object.assign(ctx['session'] as object, { a: 1 })
+          ctx.body = stream = new Readable({ read: () => {} })
+        },
+      },
     })
     breaking(site, ['update'], faults['rejects']!)
     expectUnavailable(await user.ask('/stream'))
@@ -235,19 +221,14 @@ describeEveryOther((store) => {
           ] as const,
       ),
     )('%s is 503 without a cookie; swallowed: %s', async (way, isSwallowed) => {
-      const site = await sessionsApp(store, {
-        below: (app) => {
-          const router = new Router()
-          router.post('/change', withAuth(null), async (ctx: Context) => {
-            const change = Promise.resolve(ways[way]!(ctx['session'] as Own))
-            await (isSwallowed ? change.catch(() => undefined) : change)
-            ctx.body = 'changed'
-          })
-          app.use(router.routes())
+      const { one: visitor, ...site } = await signedInApp(store, {
+        acts: {
+          '/change': (ctx) => {
+            const change = Promise.resolve(ways[way]!(ctx['session'] as unknown as Own))
+            return isSwallowed ? change.catch(() => undefined) : change
+          },
         },
       })
-      const visitor = site.visitor()
-      await visitor.post('/login')
       site.store.instead.get = async () => Promise.reject(new Error('down'))
       const answer = await visitor.post('/change')
       expect([answer.status, setCookies(answer)]).toEqual([503, []])

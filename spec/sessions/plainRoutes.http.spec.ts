@@ -5,9 +5,8 @@ import type { Context, Middleware } from 'koa'
 import { apiApp, guardApp, operation, withAuth } from 'koa-with-auth'
 import * as shared from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
-import { expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
+import { anna, expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
 
-const anna = { username: 'anna', isActive: true }
 const proof = { method: 'totp' }
 
 type Signs = Pick<shared.Signing<typeof anna>, 'logIn' | 'logOut' | 'addProof'>

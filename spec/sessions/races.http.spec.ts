@@ -3,32 +3,30 @@
  */
 import fc from 'fast-check'
 import type { Store } from 'koa-with-auth/stores'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
-  at,
+  anna,
   expectAnonymous,
   expectSignedIn,
   signedInApp,
   setCookies,
   type SessionsAppOptions,
 } from '../support/sites/sessionsApp.js'
+import { stoppedClock } from '../support/runs/clock.js'
 import { aroundStore } from '../support/stores/aroundStore.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
-
-const anna = { username: 'anna', isActive: true }
 
 // An application that asks for a new id, as after a change of rights
 const renewing = async (store: Parameters<typeof signedInApp>[0], options: SessionsAppOptions = {}) => {
   const meanwhile: Array<() => Promise<unknown>> = []
   const made = await signedInApp(store, {
     ...options,
-    below: (app) =>
-      app.use(
-        at('/renew', async (ctx) => {
-          for (const run of meanwhile.splice(0)) await run()
-          await (ctx['session'] as { readonly regenerate: () => Promise<void> }).regenerate()
-        }),
-      ),
+    acts: {
+      '/renew': async (ctx) => {
+        for (const run of meanwhile.splice(0)) await run()
+        await (ctx['session'] as unknown as { readonly regenerate: () => Promise<void> }).regenerate()
+      },
+    },
   })
   return { ...made, meanwhile }
 }
@@ -36,8 +34,7 @@ const renewing = async (store: Parameters<typeof signedInApp>[0], options: Sessi
 describeLastingStores((store) => {
   describe('D-S4 a session whose id is renewed by a request that read it before it ended', () => {
     it('goes on once, if two requests renew it at the same moment, and a failed one keeps no other from it', async () => {
-      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
-      onTestFinished(() => void vi.useRealTimers())
+      const clock = stoppedClock()
       const { one: browser, store: watched } = await renewing(store)
       const [before, second] = [browser.copy(), browser.copy()]
       watched.instead.end = async (...ended) => {
@@ -51,7 +48,7 @@ describeLastingStores((store) => {
       watched.instead.end = () => Promise.reject(new Error('the store is down'))
       expect((await browser.copy().post('/renew')).status).toBe(503)
       watched.instead.end = undefined
-      vi.setSystemTime(Date.now() + 5000)
+      clock.move(5000)
       const last = browser.copy()
       await browser.post('/renew')
       await expectSignedIn(browser, anna)
@@ -81,7 +78,7 @@ describeLastingStores((store) => {
       { how: 'signing out', end: '/logout' },
       { how: 'signing in', end: '/login' },
     ])('has ended: $how', async ({ end }) => {
-      const { one: victim, meanwhile } = await renewing(store)
+      const { one: victim, meanwhile, store: watched } = await renewing(store)
       await victim.post('/set?basket=pear')
       const thief = victim.copy()
       meanwhile.push(() => victim.post(end))
@@ -89,6 +86,8 @@ describeLastingStores((store) => {
       expect(setCookies(answer)).toEqual([])
       await expectAnonymous(thief)
       expect((await thief.ask('/read')).body).toEqual({})
+      // nor is it kept under an id that no cookie has
+      expect(JSON.stringify(await store().get([...watched.ids]))).not.toContain('pear')
       if (end === '/login') await expectSignedIn(victim, anna)
       else await expectAnonymous(victim)
     })
@@ -136,17 +135,16 @@ describeLastingStores((store) => {
         { at: 'before its id is ended', isLate: false },
         { at: 'after it', isLate: true },
       ])('ends the session if its renewal, or the clock of its process, is a minute late: $at', async ({ isLate }) => {
-        vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
-        onTestFinished(() => void vi.useRealTimers())
+        const clock = stoppedClock()
         const { one: browser, store: watched } = await renewing(store, { list })
         const before = browser.copy()
         watched.instead.end = async (...ended) => {
           watched.instead.end = undefined
           if (isLate) await store().end(...ended)
-          vi.setSystemTime(Date.now() + 61_000)
+          clock.set(61_000)
           expect((await before.post('/logout')).status).toBe(200)
           // it stood still, or it was the other clock that is a minute ahead
-          if (!isLate) vi.setSystemTime(Date.now() - 61_000)
+          if (!isLate) clock.set(-61_000)
           return store().end(...ended)
         }
         await browser.post('/renew')
@@ -154,8 +152,7 @@ describeLastingStores((store) => {
       })
 
       it('ends nothing a minute later, and is a 503 in an outage', async () => {
-        vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
-        onTestFinished(() => void vi.useRealTimers())
+        const clock = stoppedClock()
         const { one: browser, store: watched } = await renewing(store, { list })
         const before = browser.copy()
         await browser.post('/renew')
@@ -163,7 +160,7 @@ describeLastingStores((store) => {
         expect((await before.post('/logout')).status).toBe(503)
         watched.instead.end = undefined
         await expectSignedIn(browser, anna)
-        vi.setSystemTime(Date.now() + 61_000)
+        clock.set(61_000)
         expect((await before.post('/logout')).status).toBe(200)
         await expectSignedIn(browser, anna)
       })
@@ -172,8 +169,7 @@ describeLastingStores((store) => {
 
   it("D-S4 a request that ends a session wins against all others at the same time, whatever the order of the store's commands", async () => {
     // renewals of one batch are at the same moment, however long a busy machine takes
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
-    onTestFinished(() => void vi.useRealTimers())
+    stoppedClock()
     const delays: number[] = []
     const { visitor, signing } = await renewing(() => slowed(store(), delays))
     const seen = { over: 0, alive: 0 }

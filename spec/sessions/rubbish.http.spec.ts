@@ -5,10 +5,9 @@
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { sessionKey, textAt } from '../../src/sessions/SessionRecords.js'
-import { at, expectAnonymous, expectSignedIn, signedInApp, idIn, type Visitor } from '../support/sites/sessionsApp.js'
+import { anna, expectAnonymous, expectSignedIn, signedInApp, idIn, type Visitor } from '../support/sites/sessionsApp.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
 
-const anna = { username: 'anna', isActive: true }
 const keyOf = ({ cookies }: Visitor): string => sessionKey(idIn(cookies.get('session')))
 
 const now = Date.now()
@@ -90,14 +89,13 @@ describeLastingStores((store) => {
   describe('D-S6 an operation that throws after it changed the session', () => {
     it('D-S10 keeps no change of nested data', async () => {
       const { one: user } = await signedInApp(store, {
-        below: (app) =>
-          app.use(
-            at('/deep', (ctx) => {
-              const { auth } = ctx['session'] as unknown as { auth: { id: string } }
-              auth.id = 'root'
-              throw new Error('after a change')
-            }),
-          ),
+        acts: {
+          '/deep': (ctx) => {
+            const { auth } = ctx['session'] as unknown as { auth: { id: string } }
+            auth.id = 'root'
+            throw new Error('after a change')
+          },
+        },
       })
       expect((await user.post('/deep')).status).toBe(500)
       await expectSignedIn(user, anna)

@@ -9,9 +9,15 @@ import { randomId } from '../../src/crypto/secrets.js'
 import { sessionKey, stampKey } from '../../src/sessions/SessionRecords.js'
 import { bind } from '../../src/sessions/SignIn.js'
 import { sealedBy } from '../support/sites/sealedBy.js'
-import { expectAnonymous, expectSignedIn, sessionsApp, signedInApp, strongKey } from '../support/sites/sessionsApp.js'
+import {
+  anna,
+  expectAnonymous,
+  expectSignedIn,
+  sessionsApp,
+  signedInApp,
+  strongKey,
+} from '../support/sites/sessionsApp.js'
 
-const anna = { username: 'anna', isActive: true }
 const HOUR = 3_600_000
 
 // What an application reads in a cookie

@@ -6,6 +6,7 @@ import { type Signing } from 'koa-with-auth/sessions'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
 import {
+  anna,
   expectAnonymous,
   expectSignedIn,
   sessionsApp,
@@ -15,7 +16,6 @@ import {
 
 class BadCode extends Error {}
 
-const anna = { username: 'anna', isActive: true }
 const handler: ExceptionHandler = onError(BadCode, () => ({ status: 401, body: { detail: 'wrong code' } }))
 
 interface Own {

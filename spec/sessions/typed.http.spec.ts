@@ -445,7 +445,9 @@ describe('sessions of several applications', () => {
     )
     await expect(logOut(ctx as never)).rejects.toThrow(TypeError)
     const own = sessions(new Koa({ keys: [strongKey] }), { loadUser: () => admin, identify: () => '7' })
-    await expect(own.logIn(ctx as never, admin)).rejects.toThrow(/^logIn, logOut: ctx must be the context of a request/)
+    await expect(own.logIn(ctx as never, admin)).rejects.toThrow(
+      /^logIn, logOut, addProof: ctx must be the context of a request/,
+    )
     await expect(own.logOut(ctx as never)).rejects.toThrow(TypeError)
   })
 

@@ -22,6 +22,9 @@ import {
 /** The id in the cookie of a session. */
 export const idIn = (cookie: string | undefined): string => cookie?.split('~')[0] ?? ''
 
+/** The user who signs in, if a test says nothing else. */
+export const anna = { username: 'anna', isActive: true }
+
 /** Long enough to be accepted. */
 export const strongKey = 'a signing key that is long enough, for tests'
 
@@ -73,6 +76,8 @@ export interface SessionsAppOptions extends Omit<SessionsOptions<User | undefine
   /** What is mounted above and below the sessions. */
   readonly above?: (app: Koa) => void
   readonly below?: (app: Koa, signing: Signing<User>) => void
+  /** Public operations below the sessions, by their paths. */
+  readonly acts?: Readonly<Record<string, (ctx: Context, signing: Signing<User>, next: Next) => unknown>>
   readonly trustedOrigins?: ReadonlyArray<string>
 }
 
@@ -82,10 +87,10 @@ export const sessionsApp = async (
     (kept) => () =>
       kept
   )(memoryStore()),
-  { keys = [strongKey], above, below, trustedOrigins = [], ...options }: SessionsAppOptions = {},
+  { keys = [strongKey], above, below, acts = {}, trustedOrigins = [], ...options }: SessionsAppOptions = {},
 ): Promise<SessionsApp> => {
   const users = new Map<string, User>([
-    ['anna', { username: 'anna', isActive: true }],
+    ['anna', anna],
     ['sam', { username: 'sam', isStaff: true }],
     ['root', { username: 'root', isSuperuser: true }],
   ])
@@ -104,6 +109,7 @@ export const sessionsApp = async (
     made = { app, signing }
     app.use(authSettings({ trustedOrigins }))
     below?.(app, signing)
+    for (const [path, act] of Object.entries(acts)) app.use(at(path, (ctx, next) => act(ctx, signing, next)))
     const open = withAuth(null)
     const router = new Router()
     router.post('/login', open, async (ctx) => {
@@ -141,16 +147,17 @@ export const sessionsApp = async (
       answering(ctx)
       throw new Error('after a change')
     })
-    const acts: Readonly<Record<string, (ctx: Context) => unknown>> = {
+    const more: Readonly<Record<string, (ctx: Context) => unknown>> = {
       '/step': (ctx) => signing.addProof(ctx, { method: 'totp' }),
       '/renew': (ctx) => (ctx['session'] as unknown as { regenerate: () => Promise<void> }).regenerate(),
       '/drop': (ctx) => (ctx['session'] = null),
+      '/empty': (ctx) => (ctx['session'] = {}),
       // those of the visitor, or of a user: `/list?of=anna`
       '/list': async (ctx) => (ctx.body = await signing.listSessions(ctx, ctx.query['of'] as string | undefined)),
       '/end': async (ctx) =>
         (ctx.status = (await signing.endSession(String(ctx.query['of']), String(ctx.query['id']))) ? 204 : 404),
     }
-    for (const [path, act] of Object.entries(acts)) app.use(at(path, act))
+    for (const [path, act] of Object.entries(more)) app.use(at(path, act))
     router.all('/slow', open, async (ctx) => {
       await gate.wait()
       Object.assign(ctx['session'] as object, ctx.query)
