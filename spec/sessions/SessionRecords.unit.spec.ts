@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { endFor, endForwarded, forward, sessionEnds } from '../../src/sessions/SessionEnds.js'
 import {
   entryKey,
+  forwardIn,
   replaceStamp,
   sessionKey,
   stampFor,
@@ -66,6 +67,26 @@ it('another process that replaced the stamp meanwhile wins: the sign-in carries 
     },
   })
   expect(await stampFor(crossed, 'anna')).toBe(await stampNow(self, 'anna'))
+})
+
+it('a session that is ended under its next id is known as ended as long as any session can last', async () => {
+  const kept = memoryStore()
+  const ended: unknown[] = []
+  const store: Store = { ...kept, end: (...given) => (ended.push(given), kept.end(...given)) }
+  const self = sessionEnds({ ...records(store), list: undefined, tell: () => {} })
+  await forward(self, 'one', 'two', { id: 'anna', at: Date.now(), stamp: 's' })
+  await endForwarded(self, 'one')
+  expect(ended).toEqual([[sessionKey('two'), 100_000]])
+})
+
+it('a forwarding entry says where to, since when, and whose it is; any other text is none', () => {
+  const entry = { next: 'two', since: 1, user: 'anna', listed: 'entry' }
+  expect(forwardIn(JSON.stringify(entry))).toEqual(entry)
+  expect(forwardIn(JSON.stringify({ ...entry, listed: 7 }))).toEqual({ ...entry, listed: undefined })
+  for (const name of ['next', 'since', 'user'])
+    for (const wrong of [undefined, null, {}])
+      expect(forwardIn(JSON.stringify({ ...entry, [name]: wrong }))).toBeUndefined()
+  for (const text of [undefined, '', '{', 'null', '[]']) expect(forwardIn(text)).toBeUndefined()
 })
 
 it('a store that keeps no stamp is an outage', async () => {

@@ -1,7 +1,7 @@
 /** The list of sessions: how long entries last, when they are written again, what is shown, and what ends with them. */
 import { memoryStore } from 'koa-with-auth/stores'
 import { expect, it, vi } from 'vitest'
-import { grantHolder, grantIn } from '../../src/sessions/grants.js'
+import { endGrants, grantHolder, grantIn, type GrantKeeper } from '../../src/sessions/grants.js'
 import { stampFor, type SessionRecords } from '../../src/sessions/SessionRecords.js'
 import { textOfDetails, type SignIn } from '../../src/sessions/SignIn.js'
 import {
@@ -132,4 +132,19 @@ it('grants are those of the session, as long as it lasts: by their own name, els
   const host = { ...listOf().list, keys: () => [], grants: new Map() }
   const lifetimes = [{ absolute: 1000 }, {}].map((details) => grantHolder(host, 'anna', details).lifetime)
   expect(lifetimes).toEqual([1000, 48 * HOUR])
+})
+
+it('grants end one provider after another, and none of them is left out if it cannot be ended', async () => {
+  const ended: string[] = []
+  const keeper = (kind: string, end: () => Promise<void> = async () => undefined) => {
+    // Safe: nothing else of a keeper is used
+    return { kind, end: () => end().then(() => void ended.push(kind)) } as unknown as GrantKeeper
+  }
+  const host = { ...listOf().list, keys: () => [] }
+  const grants = (...all: GrantKeeper[]) => ({ ...host, grants: new Map(all.map((one) => [{}, one])) })
+  await endGrants(grants(keeper('one'), keeper('two')), 'anna', {})
+  expect(ended).toEqual(['one', 'two'])
+  const down = keeper('three', () => Promise.reject(new Error('down')))
+  await expect(endGrants(grants(down, keeper('four')), 'anna', {})).rejects.toThrow('down')
+  expect(ended).toEqual(['one', 'two'])
 })

@@ -159,7 +159,7 @@ export const verifier = () => {
 }
 
 const areThese = (keys: unknown, known: ReadonlyArray<unknown>): boolean =>
-  Array.isArray(keys) && keys.length === known.length && known.every((one, at) => one === keys[at])
+  Array.isArray(keys) && known.every((one, at) => one === keys[at])
 
 // A JSON array, so that different records never make the same string. No cookie has such a name, so no signature of a cookie fits
 const boundText = ({ id, at, stamp, details }: SignIn, { name, sessionId }: SignInBinding): string =>
@@ -246,7 +246,6 @@ class RequestReports {
   /** The same for a session whose end a request showed. It is reported once. */
   reportExpiry(id: string, reason: SignedOutReason): void {
     if (this.#all.isFirst(recordDigest('session', id))) this.over(id, reason)
-    else this.#known.delete(id)
   }
 
   /** The request has ended, and its changes are saved. */

@@ -87,13 +87,7 @@ export const isKept = (ctx: Context, session: RequestSession, { idle }: Saving):
   !session.isRead && session.stored.changing === undefined && !session.isOfOlderKey && !isAgingIn(ctx, session, idle)
 
 /** Saves a session that changed, and prolongs a session that was used. */
-export const commit = async (ctx: Context, session: RequestSession, options: Saving): Promise<void> => {
-  await saveChanges(ctx, session, options)
-  // the cookie of a session that has ended must not replace that of the sign-in that ended it
-  if (session.stored.isLost) dropCookies(ctx, options.cookieName)
-}
-
-const saveChanges = async (ctx: Context, session: RequestSession, { isSecure, idle }: Saving): Promise<void> => {
+export const commit = async (ctx: Context, session: RequestSession, { isSecure, idle }: Saving): Promise<void> => {
   const { unfinished } = session.stored
   // waits for a sign-in that the operation forgot to await
   await session.stored.changing
@@ -150,7 +144,7 @@ const saved = async (ctx: Context, session: RequestSession, koaSession: KoaSessi
 const giveAtHead = (ctx: Context, session: RequestSession, status: number, options: Saving): void => {
   const now = session.sessionOf(ctx)
   const { koaSession, stored } = session
-  if (!now || koaSession === undefined || stored.error !== undefined || stored.isLost) return
+  if (!now || koaSession === undefined || stored.error !== undefined) return
   const isNew = session.isRead && stored.ids.size === 0 && hasData(now)
   const isOlder = status < 400 && isAgingIn(ctx, session, options.idle)
   if (!(isNew || isOlder) || stored.text === null || (options.isSecure && !ctx.secure)) return
@@ -183,8 +177,9 @@ export const headWatcher = ({ name, domain }: SessionCookie, options: Saving) =>
     const writeOwnHead: WriteHead = function (status, message, headers) {
       const left = message === undefined && headers === undefined ? [] : setGiven(this, [message, headers])
       if (!session.isSettled) giveAtHead(ctx, session, status, options)
-      // a token has nothing to do with the cookie of the browser
-      if (!session.sendsCookie) dropCookies(ctx, name)
+      // a token has nothing to do with the cookie of the browser, and that of a session that has ended must not replace the cookie of
+      // the sign-in that ended it
+      if (!session.sendsCookie || session.stored.isLost) dropCookies(ctx, name)
       const cookies = this.getHeader('set-cookie')
       const lines = cookies === undefined ? [] : [cookies].flat()
       if (lines.some(isOurs)) {

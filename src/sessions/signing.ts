@@ -51,11 +51,12 @@ const throwUnavailable = (error: unknown): never => {
 /** No user is signed in, or the session was ended meanwhile. */
 const notSignedIn = (): SignInRefused => new SignInRefused(AuthErrors.absent)
 
-const beginChange = (given: WithRequest, owner: SessionOwner, isByToken = false) => {
-  const ctx = contextOf('logIn, logOut', given)
+// `isByToken`: whether a token carries the session. Default: whether the request has one
+const beginChange = (given: WithRequest, owner: SessionOwner, isByToken?: boolean) => {
+  const ctx = contextOf('logIn, logOut, addProof', given)
   const session = requestSessionOf(ctx)
   // browsers send no token by themselves
-  const isAmbient = !isByToken
+  const isAmbient = !(isByToken ?? session.token !== undefined)
   if (isAmbient && isForgedChange(ctx.request, settingsOf(ctx.request))) throw new SignInRefused(AuthErrors.forged)
   if (!session.belongsTo(owner)) {
     throw new Error(
@@ -63,12 +64,6 @@ const beginChange = (given: WithRequest, owner: SessionOwner, isByToken = false)
     )
   }
   return { ctx, session }
-}
-
-// Whether the session of a request is carried by a token
-const isByToken = (given: WithRequest): boolean => {
-  const ctx = contextOf('logOut, addProof', given)
-  return requestSessionOf(ctx).token !== undefined
 }
 
 // Outside of a guarded operation nothing notes that a later function threw. If middleware answered that exception, the
@@ -308,7 +303,7 @@ const endRenewed = async ({ ends }: SessionOwner, { stored: { missedId } }: Requ
 }
 
 const signOut = async ({ owner, isSecure }: SigningOf, context: WithRequest): Promise<void> => {
-  const { ctx, session } = beginChange(context, owner, isByToken(context))
+  const { ctx, session } = beginChange(context, owner)
   const { list } = owner.host
   await changeInStore(session, async () => {
     await endRenewed(owner, session)
@@ -332,7 +327,7 @@ const signOut = async ({ owner, isSecure }: SigningOf, context: WithRequest): Pr
 
 const prove = async ({ owner, isSecure }: SigningOf, context: WithRequest, given: ProofGiven): Promise<void> => {
   const proof = proofFrom('addProof(ctx, proof): proof', given, Date.now())
-  const { ctx, session } = beginChange(context, owner, isByToken(context))
+  const { ctx, session } = beginChange(context, owner)
   await changeInStore(session, async () => {
     const before = session.present(ctx)
     if (before === undefined) throw notSignedIn()
