@@ -5,6 +5,7 @@ import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { describe, expect, it, vi } from 'vitest'
 import { dpopClient, ORIGIN } from '../support/servers/dpopClient.js'
 import { sendRaw } from '../support/servers/rawSocket.js'
+import { stoppedClock } from '../support/runs/clock.js'
 import { deviceSite, password } from '../support/sites/deviceSite.js'
 import { strongKey } from '../support/sites/sessionsApp.js'
 
@@ -256,20 +257,16 @@ describe('a session that a token carries', () => {
   })
 
   it('ends when it is unused for idle, and after absolute', async () => {
-    vi.useFakeTimers({ now: Date.now(), toFake: ['Date'] })
-    try {
-      const { ask, signIn } = await deviceSite({ idle: 60_000, absolute: 120_000 })
-      const [used, unused] = [await signIn(), await signIn()]
-      const start = Date.now()
-      const at = async (seconds: number, token: string) => {
-        vi.setSystemTime(start + seconds * 1000)
-        return (await ask('/me', bearer(token))).status
-      }
-      expect([await at(40, used), await at(62, unused), await at(75, used)]).toEqual([200, 401, 200])
-      expect([await at(110, used), await at(119, used), await at(121, used)]).toEqual([200, 200, 401])
-    } finally {
-      vi.useRealTimers()
+    const clock = stoppedClock()
+    const { ask, signIn } = await deviceSite({ idle: 60_000, absolute: 120_000 })
+    const [used, unused] = [await signIn(), await signIn()]
+    const start = Date.now()
+    const at = async (seconds: number, token: string) => {
+      clock.set(start + seconds * 1000 - Date.now())
+      return (await ask('/me', bearer(token))).status
     }
+    expect([await at(40, used), await at(62, unused), await at(75, used)]).toEqual([200, 401, 200])
+    expect([await at(110, used), await at(119, used), await at(121, used)]).toEqual([200, 200, 401])
   })
 
   it('outlives a rotation of app.keys, and needs the old key no longer after its next use', async () => {
@@ -297,18 +294,19 @@ describe('with dpop', () => {
     const spent = { use: (id: string, lifetime: number) => (uses.push(id), ids.use(id, lifetime)) }
     const site = await deviceSite({ bearer: { dpop: { origin: ORIGIN, spent } } })
     const [client, thief] = [await dpopClient(), await dpopClient()]
-    const proofFor = (path: string, token?: string, by = client) =>
+    const proofFor = (path: string, token?: string, by = client, more: object = {}) =>
       by.proof(token ?? '', {
         claims: {
+          ...more,
           htu: ORIGIN + path,
           htm: path === '/me' || path === '/list' ? 'GET' : 'POST',
           ...(token === undefined && { ath: undefined }),
         },
       })
     const signIn = async () => site.signIn('/device/sign-in', { DPoP: await proofFor('/device/sign-in') })
-    const fields = async (path: string, token: string, by = client) => ({
+    const fields = async (path: string, token: string, by = client, more: object = {}) => ({
       Authorization: `DPoP ${token}`,
-      DPoP: await proofFor(path, token, by),
+      DPoP: await proofFor(path, token, by, more),
     })
     return { ...site, client, thief, proofFor, signIn, fields, uses }
   }
@@ -361,6 +359,17 @@ describe('with dpop', () => {
     const proof = await proofFor(path)
     expect([await finished(handle, proof), uses.length]).toEqual([200, 1])
     expect(await finished(await begun(), proof)).toBe(401)
+  })
+
+  it('a clock of a phone may be ahead by five seconds, and by no more', async () => {
+    stoppedClock()
+    const { ask, signIn, fields, client } = await bound()
+    const token = await signIn()
+    const ahead = async (seconds: number) => {
+      const iat = Math.floor(Date.now() / 1000) + seconds
+      return (await ask('/me', await fields('/me', token, client, { iat }))).status
+    }
+    expect([await ahead(5), await ahead(7)]).toEqual([200, 401])
   })
 
   it('a sign-out needs a proof, too', async () => {

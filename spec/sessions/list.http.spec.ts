@@ -3,8 +3,11 @@ import { sessions, type ListedSession } from 'koa-with-auth/sessions'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { constant } from 'fp-ts/lib/function.js'
 import Koa from 'koa'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { stoppedClock } from '../support/runs/clock.js'
 import { sessionsApp, strongKey, type SessionsAppOptions, type Visitor } from '../support/sites/sessionsApp.js'
+import { requestSessionOf } from '../../src/sessions/RequestSession.js'
+import type { SessionHost } from '../../src/sessions/SignInList.js'
 import { expectUser } from '../support/sites/signedIn.js'
 import { describeEveryOther } from '../support/stores/sessionStores.js'
 
@@ -33,9 +36,15 @@ const forgetful = (store: () => Store) => {
 
 const site = async (store: () => Store = constant(memoryStore()), options: SessionsAppOptions = {}) => {
   const { lossy, lose } = forgetful(store)
+  let host: SessionHost | undefined
   const made = await sessionsApp(lossy, {
     list,
     ...options,
+    below: (app) =>
+      app.use((ctx, next) => {
+        host ??= requestSessionOf(ctx).host
+        return next()
+      }),
     acts: { '/long': (ctx, { logIn }) => logIn(ctx, { username: 'anna' }, { idle: 72 * HOUR, absolute: 30 * DAY }) },
   })
   const listed = async (visitor: Visitor, of?: string) =>
@@ -45,12 +54,12 @@ const site = async (store: () => Store = constant(memoryStore()), options: Sessi
     await one.post('/login')
     return one
   }
-  return { ...made, listed, lose, signedIn }
+  await made.ask('/open')
+  return { ...made, listed, lose, signedIn, host: () => host! }
 }
 
 const stopped = (): number => {
-  vi.useFakeTimers({ now: Date.now(), toFake: ['Date'] })
-  onTestFinished(() => void vi.useRealTimers())
+  stoppedClock()
   return Date.now()
 }
 
@@ -121,6 +130,17 @@ describeEveryOther((store) => {
         await isOut(one)
       }
       expect(await s.listed(visitor, 'anna')).toEqual([])
+    })
+
+    it.each([
+      ['endSession', (s: Awaited<ReturnType<typeof fresh>>) => s.signing.endSession('anna', 'x')],
+      ['logOutEverywhere', (s: Awaited<ReturnType<typeof fresh>>) => s.signing.logOutEverywhere('anna')],
+    ])('%s forgets the answers of this user that came a moment ago: a copy of one leads nowhere', async (_how, end) => {
+      const s = await fresh(store)
+      const { finished } = s.host()
+      for (const user of ['anna', 'sam']) finished.set(user, { until: Infinity, user })
+      await end(s)
+      expect([...finished.keys()]).toEqual(['sam'])
     })
 
     it('M16 a session of another user is not found', async () => {

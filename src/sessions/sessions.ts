@@ -255,8 +255,6 @@ const serveRequest = async (self: Serving, ctx: Context, next: Next): Promise<vo
     const error = exchange.misplaced ?? thrown
     await undoRequest(ctx, session, saving)
     if (!(error instanceof SignInRefused) || ctx.headerSent) throw error
-    // closes a stream that nothing will read
-    ctx.body = null
     restore(ctx.response, before)
     applyHeaders(ctx, exchange, headersOfRefusal)
     await respondFailure(ctx, error.failure, settingsOf(ctx.request), headersOfRefusal)

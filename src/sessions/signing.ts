@@ -285,7 +285,7 @@ const signInByToken = async (
   })
   ctx.set('Cache-Control', 'no-store')
   session.giveNonce(ctx)
-  const lasting = Math.min(details.absolute ?? self.absolute, self.longest)
+  const { absolute: lasting = self.absolute } = details
   return { token, tokenType: bearer.scheme, expiresIn: Math.floor(lasting / 1000) }
 }
 
@@ -293,7 +293,7 @@ const signInByToken = async (
 const keptOf = (ctx: Context, keep: ReadonlyArray<unknown>): object => {
   const old = sessionOf(ctx)
   const data = old === null ? {} : sessionData(old)
-  for (const name of Object.keys(data)) if (!keep.includes(name) || name === 'auth') delete data[name]
+  for (const name of Object.keys(data)) if (!keep.includes(name)) delete data[name]
   return data
 }
 
