@@ -8,7 +8,7 @@ import { hash, needsRehash, newPassword, verify } from 'koa-with-auth/passwords'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { UnavailableError } from 'koa-with-auth'
 import { argon2OfNode, argon2OfPackage } from '../../src/passwords/argon2.js'
-import { makeQueue } from '../../src/passwords/Queue.js'
+import { makeQueue, widthFor } from '../../src/passwords/Queue.js'
 import { isEnough, isLarge, parse, printPassword } from '../../src/passwords/StoredPassword.js'
 import { derivations } from '../support/models/derivations.js'
 import { untimedPasswords } from '../support/runs/untimedPasswords.js'
@@ -183,7 +183,10 @@ const unreadable = [
   `$argon2id$v=19$m=19456,t=2,p=1$${SALT}$`,
   `$argon2id$v=19$m=19456,t=2,p=1$${SALT}$AAAA`,
   `$argon2id$v=19$m=19456,t=2,p=1$AAAA$${KEY}`,
+  `$argon2id$v=19$m=19456,t=2,p=1$${SALT}$${'A'.repeat(87)}`,
+  `$argon2id$v=19$m=19456,t=2,p=1$${'A'.repeat(87)}$${KEY}`,
   `$argon2id$v=19$m=4,t=2,p=1$${SALT}$${KEY}`,
+  `$argon2id$v=19$m=15,t=2,p=2$${SALT}$${KEY}`,
   `$argon2id$v=19$m=99999999,t=2,p=1$${SALT}$${KEY}`,
   `$argon2id$v=19$m=19456,t=999,p=1$${SALT}$${KEY}`,
   `$argon2id$v=19$m=19456,t=0,p=1$${SALT}$${KEY}`,
@@ -198,6 +201,7 @@ const unreadable = [
   `$scrypt$ln=99,r=8,p=1$${SALT}$${KEY}`,
   `$scrypt$ln=21,r=32,p=1$${SALT}$${KEY}`,
   `$scrypt$ln=0,r=8,p=1$${SALT}$${KEY}`,
+  `$scrypt$ln=1,r=33,p=1$${SALT}$${KEY}`,
   `$scrypt$ln=20,r=8,p=3$${SALT}$${KEY}`,
   `$2b$31$${'a'.repeat(53)}`,
   `$2b$17$${'a'.repeat(53)}`,
@@ -399,6 +403,17 @@ const works = () => {
     })
   return { begun, ends, work }
 }
+
+it.each<[number, string | undefined, number]>([
+  [8, undefined, 3],
+  [2, undefined, 2],
+  [1, undefined, 1],
+  [8, '6', 5],
+  [2000, '5000', 1023],
+  ...['1', '0', '-3', 'many', ''].map((poolSize): [number, string, number] => [8, poolSize, 1]),
+])('on %s cores with a pool of %j, %s are hashed at a time', (cores, poolSize, width) => {
+  expect(widthFor(cores, poolSize)).toBe(width)
+})
 
 describe('P-03 a line', () => {
   it('starts as many as its width, and the next one when one ends, even with an error', async () => {

@@ -5,6 +5,13 @@ import { UnavailableError } from '../core/Result.js'
 export type WorkQueue = <A>(work: () => Promise<A>) => Promise<A>
 
 /**
+ * How much work is done at a time: one for each core, and never on all of Node's threads, because files and host names need them, too.
+ * `poolSize` is UV_THREADPOOL_SIZE, with libuv's own default and bounds.
+ */
+export const widthFor = (cores: number, poolSize = '4'): number =>
+  Math.max(1, Math.min(cores, Math.min(1024, Number(poolSize) || 1) - 1))
+
+/**
  * Makes a queue. Work that waits is done in the order in which it came. It is refused if more than `limit` would wait, or if it waits
  * longer than `patience`, in milliseconds.
  */

@@ -19,7 +19,7 @@ import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
 import { argon2OfNode, argon2OfPackage, type Derive } from './argon2.js'
 import { fromNow, memory, type Memory } from '../core/memory.js'
-import { makeQueue, type WorkQueue } from './Queue.js'
+import { makeQueue, widthFor, type WorkQueue } from './Queue.js'
 import { isEnough, isLarge, parse, printPassword, workOf } from './StoredPassword.js'
 import type { Argon2Cost, Method, ScryptCost, StoredPassword } from './StoredPassword.js'
 
@@ -68,9 +68,6 @@ const scryptToday: Method = { _tag: 'scrypt', cost: { ln: 14, r: 8, p: 5 } }
 const LIMIT = 256
 const QUEUE_PATIENCE = 5000
 
-// libuv's own default and bounds
-const threads = (): number => Math.min(1024, Math.max(1, Number(process.env['UV_THREADPOOL_SIZE'] ?? 4) || 1))
-
 interface Shared {
   readonly line: WorkQueue
   /** The queue of hashes that take much memory, so that at most one of them is in `line`. */
@@ -95,7 +92,7 @@ const globalPasswords = globalThis as { [key]?: Shared }
 const sharedState = (): Shared =>
   (globalPasswords[key] ??= {
     line: makeQueue({
-      width: Math.max(1, Math.min(availableParallelism(), threads() - 1)),
+      width: widthFor(availableParallelism(), process.env['UV_THREADPOOL_SIZE']),
       limit: LIMIT,
       patience: QUEUE_PATIENCE,
     }),
