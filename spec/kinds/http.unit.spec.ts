@@ -7,9 +7,10 @@ import { leaves } from '../../src/core/Description.js'
 import { bearerChallenge } from '../../src/kinds/http.js'
 import { row } from '../support/models/row.js'
 
+const sending = (...lines: string[]) => mockRequest({ fields: lines.map((line) => ['Authorization', line] as const) })
+
 // Basic (spec 5.3.2, RFC 7617): the hook is called with the user name and the password as they were sent, or is not called.
 describe('httpBasicAuth', () => {
-  const sending = (...lines: string[]) => mockRequest({ fields: lines.map((line) => ['Authorization', line] as const) })
   const basicOf = (pair: string) => `Basic ${Buffer.from(pair).toString('base64')}`
 
   const evaluate = (request: ReturnType<typeof sending>, maxLength = 8192) => {
@@ -48,8 +49,6 @@ describe('httpBasicAuth', () => {
 
 // Bearer tokens (spec 5.3.1, RFC 6750): what reaches the hook, and the challenge of each failure.
 describe('httpBearer', () => {
-  const sending = (...lines: string[]) => mockRequest({ fields: lines.map((line) => ['Authorization', line] as const) })
-
   const evaluate = (request: ReturnType<typeof sending>, answer: unknown = 'anna') => {
     const asked: string[] = []
     const bearer = httpBearer({
@@ -235,7 +234,7 @@ describe('httpBearer', () => {
 
 describe('httpBearer({ syntax })', () => {
   const sanctum = httpBearer({ syntax: /\d+\|[A-Za-z0-9]+/g, authenticate: (_request, token) => ({ token }) })
-  const result = async (field: string) => sanctum(mockRequest({ fields: [['Authorization', field]] }))()
+  const result = async (field: string) => sanctum(sending(field))()
 
   it.each(['Bearer 12|abc', 'bearer 12|abc', 'Bearer   12|abc'])('takes %j, again and again', async (field) => {
     for (let n = 0; n < 3; n++) expect(await result(field)).toEqual(E.right({ token: '12|abc' }))
@@ -264,25 +263,17 @@ describe('httpBearer({ syntax })', () => {
 })
 
 describe('a token of httpBearer', () => {
-  const sending = (token: string) =>
-    mockRequest({
-      method: 'POST',
-      fields: [
-        ['Authorization', `Bearer ${token}`],
-        ['Sec-Fetch-Site', 'cross-site'],
-      ],
-    })
-  const any = httpBearer({ syntax: /.+/, authenticate: (_request, token) => ({ token }) })
-
   it('is visible ASCII, whatever its own syntax allows', () => {
-    expect(any.evaluate(sending('1|x'))).toStrictEqual(E.right({ token: '1|x' }))
+    const any = httpBearer({ syntax: /.+/, authenticate: (_request, token) => ({ token }) })
+    expect(any.evaluate(sending('Bearer 1|x'))).toStrictEqual(E.right({ token: '1|x' }))
     for (const token of ['a b', 'é', 'a\tb']) {
-      expect(any.evaluate(sending(token))).toMatchObject(E.left({ _tag: 'malformed' }))
+      expect(any.evaluate(sending(`Bearer ${token}`))).toMatchObject(E.left({ _tag: 'malformed' }))
     }
   })
 
   it('B-31 is sent by no browser, so other sites may write with it', () => {
+    const fields = [['Authorization', 'Bearer t'], ['Sec-Fetch-Site', 'cross-site']] as const // prettier-ignore
     const bearer = httpBearer({ authenticate: () => 'anna' })
-    expect(bearer.evaluate(sending('t'))).toStrictEqual(E.right('anna'))
+    expect(bearer.evaluate(mockRequest({ method: 'POST', fields }))).toStrictEqual(E.right('anna'))
   })
 })

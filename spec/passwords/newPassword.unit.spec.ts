@@ -113,6 +113,7 @@ describe('newPassword: context', () => {
     ['i work at Acme today.', ['ACME'], 'context'],
     ['i work at ａｃｍｅ today.', ['acme'], 'context'],
     ['a letter is no word, ok', ['a', 'é'], 'ok'],
+    ['two are one: made in eu', ['eu'], 'context'],
     ['ROTHAUS in Grafenhausen', ['rothaus'], 'context'],
   ])('%j with the words %j: %s', async (text, words, reason) => {
     expect(await reasonOf(text, { words })).toBe(reason)

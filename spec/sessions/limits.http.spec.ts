@@ -115,25 +115,28 @@ describeLastingStores((store) => {
 
   describe('R17 a shortened idle limit', () => {
     const before = { idle: 4 * HOUR, absolute: 24 * HOUR }
-    const after = { idle: HOUR, absolute: 24 * HOUR }
     // The operator restarts with other limits
-    const restarted = async (pausing: number, options = after) => {
-      const old = await sessionsApp(store, before)
-      const one = old.visitor()
-      await one.post('/login')
+    const restarted = async (
+      pausing: number,
+      options: SessionsAppOptions = { idle: HOUR, absolute: 24 * HOUR },
+      path = '/login',
+    ) => {
+      const old = (await sessionsApp(store, before)).visitor()
+      await old.post(path)
       pass(pausing)
-      const site = await sessionsApp(store, options)
-      return { site, one: site.visitor(one.cookies) }
+      return (await sessionsApp(store, options)).visitor(old.cookies)
     }
 
-    it('ends a session that was not used for that time', async () => {
-      const { one } = await restarted(HOUR + MINUTE)
-      await expectAnonymous(one)
-      expect((await one.ask('/read')).body).toEqual({})
+    it('ends a session that was not used for that time, with and without a sign-in', async () => {
+      for (const path of ['/login', '/set?basket=pear']) {
+        const one = await restarted(HOUR + MINUTE, undefined, path)
+        await expectAnonymous(one)
+        expect((await one.ask('/read')).body).toEqual({})
+      }
     })
 
     it('counts from the last use: a session in use continues, and is prolonged by the new limit', async () => {
-      const { one } = await restarted(40 * MINUTE)
+      const one = await restarted(40 * MINUTE)
       expect(setCookies(await one.ask('/me'))).toHaveLength(1)
       pass(59 * MINUTE)
       await expectSignedIn(one.copy(), anna)
@@ -141,22 +144,12 @@ describeLastingStores((store) => {
       await expectAnonymous(one)
     })
 
-    it('applies to a session without a sign-in', async () => {
-      const old = await sessionsApp(store, before)
-      const one = old.visitor()
-      await one.post('/set?basket=pear')
-      pass(HOUR + MINUTE)
-      const site = await sessionsApp(store, after)
-      expect((await site.visitor(one.cookies).ask('/read')).body).toEqual({})
-    })
-
     it('may be the absolute limit, too', async () => {
-      const { one } = await restarted(30 * MINUTE, { idle: 10 * MINUTE, absolute: 20 * MINUTE })
-      await expectAnonymous(one)
+      await expectAnonymous(await restarted(30 * MINUTE, { idle: 10 * MINUTE, absolute: 20 * MINUTE }))
     })
 
     it('may also become longer, which counts from the next time that the session is prolonged', async () => {
-      const { one } = await restarted(3 * HOUR, { idle: 10 * HOUR, absolute: 24 * HOUR })
+      const one = await restarted(3 * HOUR, { idle: 10 * HOUR, absolute: 24 * HOUR })
       await expectSignedIn(one, anna)
       pass(9 * HOUR)
       await expectSignedIn(one, anna)
