@@ -8,12 +8,14 @@ import {
   apiKeyHeader,
   apiKeyQuery,
   authSettings,
+  defaultErrorMapper,
   httpBasicAuth,
   httpBearer,
   optional,
   withAuth,
   guardApp,
   type Authenticator,
+  type ErrorMapper,
   anyOf,
   throttled,
 } from 'koa-with-auth'
@@ -161,9 +163,9 @@ describe('a sealed router can be checked', () => {
   })
 })
 
-const losing = async (ctx: Context, next: Next) => {
+const challenging = (challenge: string) => async (ctx: Context, next: Next) => {
   await next()
-  ctx.res.setHeader('WWW-Authenticate', 'Bearer realm="api"')
+  ctx.res.setHeader('WWW-Authenticate', challenge)
 }
 
 describe('violations', () => {
@@ -242,6 +244,7 @@ describe('violations', () => {
   it.each([
     ['a mapper that answers 200', () => ({ status: 200 }), 'answers 200 instead of 401'],
     ['a mapper that answers 404', () => ({ status: 404 }), 'answers 404 instead of 401'],
+    ['a mapper that answers 403 without a credential', () => ({ status: 403 }), 'answers 403 instead of 401'],
     ['a mapper that throws', () => { throw new Error('mapper') }, 'an error instead of a refusal'], // prettier-ignore
     [
       'a mapper that echoes the credential',
@@ -258,17 +261,18 @@ describe('violations', () => {
     [
       'B-01 upstream middleware that removes the challenge',
       [bearer, keys[0]],
-      losing,
+      challenging('Bearer realm="api"'),
       {},
       'GET /0: a 401 without the challenge ApiKey',
     ],
     [
-      'a request that gets no response',
+      'a challenge whose name only begins alike',
       bearer,
-      () => new Promise(() => {}),
-      { within: 100 },
-      'GET /0: it gave no answer',
+      challenging('Bearers'),
+      {},
+      'GET /0: a 401 without the challenge Bearer',
     ],
+    ['no challenge that is the second of a line', bearer, challenging('Other, Bearer'), {}],
     [
       'a public operation that is refused, and a list that is not up to date',
       null,
@@ -280,6 +284,24 @@ describe('violations', () => {
   ])('%s', async (_what, auth, above, options, ...laws) => {
     const router = routed(auth)
     expect(await broken(serving(router, above), router, options)).toStrictEqual(laws)
+  })
+
+  it('a request that gets no response; then no more are sent', async () => {
+    const router = routed(bearer)
+    let asked = 0
+    const silent = () => new Promise(() => asked++)
+    expect(await broken(serving(router, silent), router, { within: 100 })).toEqual(['GET /0: it gave no answer'])
+    expect(asked).toBe(8)
+  })
+
+  it('no refusal of a wrong credential with 400 or 403', async () => {
+    const router = routed(bearer)
+    const statuses = { malformed: 400, invalid: 403 }
+    const errorMapper: ErrorMapper = (error, request) => ({
+      ...defaultErrorMapper(error, request),
+      ...(error._tag in statuses && { status: statuses[error._tag as 'invalid'] }),
+    })
+    expect(await broken(serving(router, authSettings({ errorMapper })), router)).toEqual([])
   })
 })
 
@@ -317,118 +339,80 @@ describe('options of expectGuarded', () => {
   })
 })
 
-const goodBearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
-const cookie = apiKeyCookie({ authenticate: (_request, key) => key === 'good' && { user: 'anna' } })
-
-const mounted = (outer: Authenticator<unknown>, inner: Authenticator<unknown> | null | undefined) => {
-  const calls = { handler: 0 }
-  const handle = (ctx: Koa.Context) => {
-    calls.handler++
-    ctx.body = 'done'
-  }
-  const router = new Router()
-  if (inner === undefined) router.get('/x', handle)
-  else router.get('/x', (inner === null ? withAuth(null) : withAuth(inner)) as never, handle)
-  const app: Koa = guardApp(outer)(new Koa()) as never
+/** An application that this guards as a whole, and its router, whose operation has a guard of its own, is public, or has none. */
+const below = (outer: Authenticator<unknown>, inner?: Authenticator<unknown> | null) => {
+  const router = inner === undefined ? new Router().get('/0', handler) : routed(inner)
+  // Safe: it is the application
+  const app = guardApp(outer)(new Koa()) as never as Koa
   app.silent = true
-  return { app: app.use(router.routes()), router, calls }
+  return [app.use(router.routes()), router] as const
 }
 
 describe('expectGuarded below guardApp', () => {
   it.each<[string, Authenticator<unknown> | null | undefined]>([
     ['without a guard of its own', undefined],
     ['that everyone may call', null],
-    ['with the same guard', goodBearer],
-    ['with another guard', cookie],
+    ['with the same guard', bearer],
+    ['with another guard', keys[2]],
   ])('passes an operation %s', async (_what, inner) => {
-    const { app, router, calls } = mounted(goodBearer, inner)
-    expect(await expectGuarded(app, router)).toMatchObject([{ operation: 'GET /x', protection: 'guarded' }])
-    expect(await expectGuarded(seal(app), router)).toHaveLength(1)
-    expect(calls.handler).toBe(0)
+    const [app, router] = below(bearer, inner)
+    expect(await expectGuarded(app, router)).toMatchObject([{ operation: 'GET /0', protection: 'guarded' }])
+    expect(await broken(seal(app), router)).toEqual([])
   })
 
-  it('refuses an operation that a careless guardApp opens', async () => {
-    const careless = httpBearer({ authenticate: (_request, token) => token.length > 3 && { token } })
-    const { app, router, calls } = mounted(careless, null)
-    await expect(expectGuarded(app, router)).rejects.toThrow('GET /x: a handler ran without authentication')
-    expect(calls.handler).toBe(0)
+  const careless = httpBearer({ authenticate: (_request, token) => token.length > 3 && { token } })
+  it.each<[string, Authenticator<unknown>, GuardedOptions, ...laws: string[]]>([
+    ['an operation that a careless guardApp opens', careless, {}, 'GET /0: a handler ran without authentication'],
+    ['one below an optional guardApp that is not listed', optional(bearer), {}, 'GET /0: public, but not listed'],
+    ['a list that calls it public', bearer, { public: ['GET /0'] }, 'GET /0: listed as public, but it is not'],
+  ])('refuses %s', async (_what, outer, options, law) => {
+    expect(await broken(...below(outer, null), options)).toEqual([law])
   })
 
-  it('refuses an operation for everyone below an optional one, unless it is listed', async () => {
-    const { app, router } = mounted(optional(goodBearer), null)
-    await expect(expectGuarded(app, router)).rejects.toThrow('GET /x: public, but not listed')
-    expect(await expectGuarded(app, router, { public: ['GET /x'] })).toMatchObject([{ protection: 'optional' }])
-  })
-
-  it('refuses a list that calls it public', async () => {
-    const { app, router } = mounted(goodBearer, null)
-    await expect(expectGuarded(app, router, { public: ['GET /x'] })).rejects.toThrow('listed as public, but it is not')
+  it('passes an operation below an optional guardApp that is listed', async () => {
+    const checked = await expectGuarded(...below(optional(bearer), null), { public: ['GET /0'] })
+    expect(checked).toMatchObject([{ protection: 'optional' }])
   })
 
   it('does not count a guard that comes after the router', async () => {
-    const router = new Router().get('/x', withAuth(null), () => {})
+    const router = routed(null)
     const routes = router.routes()
-    const app: Koa = guardApp(goodBearer, { middleware: [routes] })(new Koa().use(routes)) as never
-    await expect(expectGuarded(app, router)).rejects.toThrow('GET /x: public, but not listed')
+    const app: Koa = guardApp(bearer, { middleware: [routes] })(new Koa().use(routes)) as never
+    expect(await broken(app, router)).toEqual(['GET /0: public, but not listed'])
   })
 })
-
-const countedBasic = httpBasicAuth({
-  authenticate: (_request, username, password) => password === 's3cret' && { username },
-})
-const key = apiKeyHeader({ authenticate: (_request, sent) => sent === 'k1' && { username: 'key' } })
-
-const served = (auth: Authenticator<unknown>) => {
-  const router = withAuth(auth)(new Router())
-  router.get('/pets', (ctx) => {
-    ctx.body = 'Rex'
-  })
-  const app = new Koa()
-  app.silent = true
-  return { router, app: app.use(router.routes()) }
-}
 
 const limited = (points: number) => {
   const limiter = new RateLimiterMemory({ points, duration: 900 })
   return { limiter, used: [vi.spyOn(limiter, 'consume'), vi.spyOn(limiter, 'reward')] }
 }
 
-const trees: ReadonlyArray<
-  [string, (throttle: <A>(a: Authenticator<A>) => Authenticator<A>) => Authenticator<unknown>]
-> = [
-  ['one kind', (throttle) => throttle(countedBasic)],
-  ['a list', (throttle) => throttle(anyOf([countedBasic, key]))],
-]
-
-describe('expectGuarded', () => {
-  it.each(trees)('passes %s with a limiter of one point, and sends it nothing', async (_what, treeOf) => {
+describe('expectGuarded with throttled', () => {
+  it.each<[string, Authenticator<unknown>]>([
+    ['one kind', basic],
+    ['a list', anyOf([basic, keys[0]])],
+  ])('passes %s with a limiter of one point, and sends it nothing', async (_what, inner) => {
     const { limiter, used } = limited(1)
-    const { app, router } = served(treeOf(throttled({ limiter })))
-    expect(await expectGuarded(app, router)).toMatchObject([{ protection: 'guarded' }])
-    await expectGuarded(app, router)
+    const router = routed(throttled({ limiter })(inner))
+    const app = serving(router)
+    for (const _ of [1, 2]) expect(await expectGuarded(app, router)).toMatchObject([{ protection: 'guarded' }])
     for (const spy of used) expect(spy).not.toHaveBeenCalled()
   })
 
   it('passes where all guesses were used before, and gives none back', async () => {
-    const { limiter } = limited(1)
-    const { app, router } = served(throttled({ limiter })(countedBasic))
-    const { port } = await listen(app)
-    const guess = async () =>
-      (
-        await fetch(`http://127.0.0.1:${port}/pets`, {
-          headers: { authorization: `Basic ${Buffer.from('anna:wrong').toString('base64')}` },
-        })
-      ).status
+    const router = routed(throttled({ limiter: limited(1).limiter })(basic))
+    const app = serving(router)
+    const { url } = await listen(app)
+    const headers = { authorization: `Basic ${Buffer.from('anna:wrong').toString('base64')}` }
+    const guess = async () => (await fetch(`${url}/0`, { headers })).status
     expect([await guess(), await guess()]).toEqual([401, 429])
-    await expectGuarded(app, router)
+    expect(await broken(app, router)).toEqual([])
     expect(await guess()).toBe(429)
   })
 
   it('fails where something else than throttled answers 429', async () => {
-    const { app, router } = served(countedBasic)
-    app.middleware.unshift((ctx) => {
-      ctx.status = 429
-    })
-    await expect(expectGuarded(app, router)).rejects.toThrow(/answers 429 instead of 401/)
+    const router = routed(basic)
+    const refusing = (ctx: Context) => void (ctx.status = 429)
+    expect(await broken(serving(router, refusing), router)).toContain('GET /0: it answers 429 instead of 401')
   })
 })

@@ -27,6 +27,7 @@ const leaks = [
   'another body says that it exists',
   'a header says that it exists',
   'HEAD says that it exists',
+  'HEAD has the length of what exists',
   'the team is not looked at',
   'the list has all ids',
   'the other case is another way to it',
@@ -80,6 +81,12 @@ const shop = (leak?: Leak): Koa => {
   if (leak === 'HEAD says that it exists') {
     router.head('/orders/:id', (ctx) => {
       ctx.status = orders.has(ctx.params['id'] ?? '') ? 204 : 404
+    })
+  }
+  if (leak === 'HEAD has the length of what exists') {
+    router.head('/orders/:id', (ctx) => {
+      ctx.status = 404
+      ctx.length = orders.has(ctx.params['id'] ?? '') ? 7 : 9
     })
   }
   const hand = (find: (id: string) => string, foreign: (ctx: Context) => void = (ctx) => void (ctx.status = 404)) =>
@@ -217,6 +224,7 @@ describe('a shop with a leak', () => {
     const operation = own[Object.keys(own).find((begin) => leak.startsWith(begin)) ?? ''] ?? 'GET /orders/:id'
     for (const { law } of violations)
       expect(law.startsWith(`${operation}:`) || law.includes(': HEAD as'), law).toBe(true)
+    if (!leak.startsWith('HEAD')) expect(message).not.toContain('an own id')
   })
 
   it('the command repeats the request', async () => {
@@ -284,13 +292,13 @@ describe('nothing is left out unseen', () => {
 describe('what may differ', () => {
   const user = httpBearer({ authenticate: (_request, token) => ({ name: token }) })
   const owners = new Map([['n1', 'anna'], ['n2', 'bert']]) // prettier-ignore
-  const echoing = (header: string): Koa => {
+  const echoing = (header: string, prefix = ''): Koa => {
     const note = owned('note', { param: 'id', find: (id, one: { name: string }) => owners.get(id) === one.name })
     const app = new Koa()
     let count = 0
     app.use(async (ctx, next) => {
       await next()
-      ctx.set(header, String(++count))
+      ctx.set(header, prefix + String(++count))
       if (ctx.status === 404) ctx.body = `no ${ctx.path}`
     })
     const router = new Router().get('/notes/:id', withAuth(user, note), (ctx) => {
@@ -309,10 +317,43 @@ describe('what may differ', () => {
     await expectIsolated(echoing('X-Request-Id'), options)
   })
 
+  it('the value of a cookie differs, its name does not', async () => {
+    await expectIsolated(echoing('Set-Cookie', 'sid='), options)
+    expect((await brokenIn(echoing('Set-Cookie', 'sid'), options)).message).toContain('what differs: set-cookie')
+  })
+
   it('another field only if it is ignored', async () => {
     expect((await brokenIn(echoing('X-Count'), options)).message).toContain('from an unknown id')
     await expectIsolated(echoing('X-Count'), { ...options, ignore: ['x-COUNT'] })
   })
+})
+
+it('objects inside of others are deleted first', async () => {
+  const kept = new Map(['anna', 'bert'].flatMap((name) => [[`box-${name}`, name], [`item-${name}`, name]])) // prettier-ignore
+  const find = (id: string, { name }: { readonly name: string }) => kept.get(id) === name
+  const router = withAuth(user)(new Router())
+  const remove = (ctx: Context & { readonly params: Params }) => {
+    for (const id of ctx.params['item'] === undefined ? [...kept.keys()] : [ctx.params['item']]) kept.delete(id)
+    ctx.status = 204
+  }
+  router.delete('/boxes/:box', withAuth(user, owned('box', { param: 'box', find })), remove)
+  router.delete(
+    '/boxes/:box/:item',
+    withAuth(user, owned('box', { param: 'box', find }), owned('item', { param: 'item', find })),
+    remove,
+  )
+  const app = new Koa()
+  app.use(router.routes())
+  const { violations } = await brokenIn(app, {
+    users: sweep.users,
+    objects: {
+      box: { anna: ['box-anna'], bert: ['box-bert'] },
+      item: { anna: ['item-anna'], bert: ['item-bert'] },
+    },
+    unknown: { box: 'box-x', item: 'item-x' },
+  })
+  // anna's box takes everything with it
+  expect(violations.map(({ law }) => law)).toEqual(['DELETE /boxes/:box: an own id of bert is not answered with a 2xx'])
 })
 
 describe('a list', () => {

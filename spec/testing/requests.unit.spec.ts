@@ -1,8 +1,9 @@
-/**
- * `mockRequest` refuses what a request does not have, because a misspelt property would make a test without a subject.
- */
-import { mockRequest, withBearer } from 'koa-with-auth/testing'
+/** Requests as data, the places of their credentials, and attacks. `mockRequest` refuses what a request does not have. */
+import { mergeRequests, mockRequest, withBearer } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
+import { asServersRead, blindAttacks, leaked, secretsAmong } from '../../src/testing/attacks.js'
+import { addCredential, distinctLocations, locationsIn, valuesAt } from '../../src/testing/CredentialLocation.js'
+import { fromOtherSite, printed } from '../../src/testing/requests.js'
 
 // A call that TypeScript refuses, but JavaScript can write
 const untyped = mockRequest as (spec: unknown) => unknown
@@ -37,5 +38,79 @@ describe('mockRequest', () => {
     expect(() => mockRequest({ url: '/', feilds: [] })).toThrow(TypeError)
     expect(mockRequest({ method: 'POST', url: '/x?a=b' }).url).toBe('/x?a=b')
     expect(mockRequest(undefined).method).toBe('GET')
+    // as Koa begins
+    expect(mockRequest().ctx.status).toBe(404)
   })
+})
+
+const at = (place: string) => {
+  const [where, name = ''] = place.split(' ')
+  return { in: where as 'header' | 'query' | 'cookie' | 'authorization', name }
+}
+
+describe('a request as data', () => {
+  it('has its credentials in places: not in fields that each client sends, nor in cookies without a name', () => {
+    const fields = [
+      ['Host', 'api.example'],
+      ['Accept-Language', 'de'],
+      ['Authorization', 'Bearer t'],
+      ['authorization', 'alone'],
+      ['Cookie', '=x; flag; a=1; b=2'],
+    ] as const
+    const places = ['authorization Bearer', 'header authorization', 'cookie a', 'cookie b', 'query q']
+    expect(locationsIn({ url: '/?q=1&q=2', fields })).toEqual(places.map(at))
+  })
+
+  it('has names of fields and schemes in any letter case, but not of cookies and parameters', () => {
+    const all = ['header X', 'header x', 'authorization Bearer', 'authorization bearer', 'cookie a', 'cookie A', 'query q', 'query Q'] // prettier-ignore
+    const distinct = ['header x', 'authorization bearer', 'cookie a', 'cookie A', 'query q', 'query Q']
+    expect(distinctLocations(all.map(at))).toEqual(distinct.map(at))
+  })
+
+  it('is merged: the last path counts, and the queries of all', () => {
+    expect(mergeRequests({ url: '/a?x=1' }, { url: '/b?y=1?z' }, { url: '/' }).url).toBe('/b?x=1&y=1?z')
+    expect(addCredential(at('query key'), '\ud800', {}).url).toBe('/?key=%EF%BF%BD')
+  })
+
+  it('is a write of another site with the same credentials', () => {
+    const fields = { Authorization: 'Bearer t', Host: 'api.example', 'Sec-Fetch-Site': 'cross-site', Origin: 'https://other.example' } // prettier-ignore
+    expect(fromOtherSite(withBearer('t'))).toEqual({ method: 'POST', fields: Object.entries(fields) })
+  })
+
+  it('is printed with long values cut', () => {
+    expect(printed(withBearer('t'.repeat(193)))).toContain('t'.repeat(193))
+    expect(printed(withBearer('t'.repeat(194)))).toMatch(/t{53}\.\.\. \(201 characters\)$/)
+  })
+})
+
+describe('attacks', () => {
+  it('of Basic have each hostile text as user name and password, as password of admin, and as user name', () => {
+    const sent = blindAttacks([at('authorization Basic')]).flatMap(({ spec }) =>
+      valuesAt(at('authorization basic'), spec),
+    )
+    const pairs = sent.map((one) => Buffer.from(one, 'base64').toString())
+    expect(pairs).toEqual(expect.arrayContaining(['root:root', 'admin:root', 'root:', ':', 'admin:']))
+  })
+
+  const secret = 'a b+c/d:e?'
+  it.each([
+    ['as it is', secret],
+    ['in base64', Buffer.from(secret).toString('base64url')],
+    ['as user name and password', Buffer.from(`${secret}:${secret}`).toString('base64')],
+    ['in a URL', encodeURIComponent(secret)],
+  ])('find a secret %s', (_how, form) => {
+    expect(leaked(`<${form}>`, ['other', secret])).toBe(secret)
+    expect(leaked(`<${form.slice(1)}>`, [secret])).toBeUndefined()
+  })
+
+  it('look only for credentials that are too long to be there by chance', () => {
+    expect(secretsAmong(['1234567', '12345678'])).toEqual(['12345678'])
+  })
+
+  it.each([
+    ['header X', '\t a b ', 'a b'],
+    ['header X', '"a"', '"a"'],
+    ['cookie a', ' "a" ', 'a'],
+    ['query q', ' a ', ' a '],
+  ])('in %s, servers read %j as %j', (place, sent, read) => expect(asServersRead(at(place), sent)).toBe(read))
 })

@@ -114,6 +114,13 @@ describe('the software authenticator', () => {
     const second = await credentialOf(phone)
     expect(phone.passkeys().map(({ id }) => id)).toStrictEqual([second.id])
     expect(second.id).not.toBe(first.id)
+    const options = await creationOptions()
+    const [elsewhere, sam] = [{ rp: { id: 'other.example' } }, { user: { id: 'c2Ft' } }].map((other) =>
+      phone.create({ ...options, ...other }),
+    )
+    expect(phone.passkeys().map(({ id }) => id)).toStrictEqual([second.id, elsewhere?.id, sam?.id])
+    // the newest one that fits
+    expect(phone.get({ challenge: 'AAAA', rpId }).id).toBe(sam?.id)
   })
 
   const refused: Readonly<Record<string, WrongRegistration & WrongAssertion>> = {

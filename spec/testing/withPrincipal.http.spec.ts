@@ -57,12 +57,13 @@ describe('the copy of withPrincipal', () => {
     expect(await reported(withPrincipal(principal)(routerOf()), path, init)).toStrictEqual([200, expected])
   })
 
-  it('sends the same header fields as production', async () => {
-    const { headers } = await answered(withPrincipal(anna)(routerOf()), '/own')
-    expect([headers.get('cache-control'), headers.get('vary')]).toStrictEqual([
-      'private, no-store',
-      'Cookie, Authorization',
-    ])
+  it('sends the same header fields as production, and runs the functions behind a guard', async () => {
+    const router = routerOf()
+    const behind = (ctx: Context, next: () => Promise<unknown>) => (ctx.set('X-Behind', 'yes'), next())
+    router.get('/behind', withAuth([cookie, bearer], { then: [behind] }), tell)
+    const { headers } = await answered(withPrincipal(anna)(router), '/behind')
+    const fields = ['cache-control', 'vary', 'x-behind'].map((name) => headers.get(name))
+    expect(fields).toStrictEqual(['private, no-store', 'Cookie, Authorization', 'yes'])
   })
 
   it('is a router like the original: nested routers, an apiApp, middleware and param hooks', async () => {

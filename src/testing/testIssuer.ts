@@ -147,7 +147,12 @@ const answerRequest = (self: IssuerState, request: IncomingMessage): IssuerAnswe
     return text(request).then((body) => answerToken(self, request, new URLSearchParams(body)))
   }
   if (pathname === '/revoke' && request.method === 'POST') {
-    return text(request).then((body) => revoking(self, new URLSearchParams(body).get('token') ?? ''))
+    return text(request).then((body) => {
+      const token = new URLSearchParams(body).get('token') ?? ''
+      self.granted.delete(token)
+      self.revoked.push(token)
+      return { status: 200 }
+    })
   }
   if (pathname === '/authorize') return { status: 302, fields: { Location: authorized(self, searchParams) } }
   if (!/^\/\.well-known\/(?:oauth-authorization-server|openid-configuration)$/.test(pathname)) return json({}, 404)
@@ -163,28 +168,13 @@ const answerRequest = (self: IssuerState, request: IncomingMessage): IssuerAnswe
   })
 }
 
-const revoking = ({ granted, revoked }: IssuerState, token: string): IssuerAnswer => {
-  granted.delete(token)
-  revoked.push(token)
-  return { status: 200 }
-}
-
-/** Parameters of a request. */
-type Sent = Readonly<Partial<Record<string, string>>>
-
 // Everybody is signed in, without questions
 const authorized = (self: IssuerState, asked: URLSearchParams): string => {
-  const {
-    redirect_uri = self.issuer,
-    client_id: client = '',
-    scope = '',
-    state = '',
-    ...others
-  }: Sent = Object.fromEntries(asked)
-  const { nonce, code_challenge: challenge } = others
-  const redirect = new URL(redirect_uri)
+  const sent = (name: string): string | undefined => asked.get(name) ?? undefined
+  const redirect = new URL(sent('redirect_uri') ?? self.issuer)
+  const [client = '', scope = '', nonce, challenge] = ['client_id', 'scope', 'nonce', 'code_challenge'].map(sent)
   redirect.searchParams.set('code', granting(self, { subject: self.subject, nonce, client, scope, challenge }))
-  redirect.searchParams.set('state', state)
+  redirect.searchParams.set('state', sent('state') ?? '')
   return redirect.href
 }
 

@@ -20,7 +20,7 @@ import {
   Challenge,
   fromQuery,
 } from 'koa-with-auth'
-import { flatMap, BasicCredentials, describedAs } from 'koa-with-auth/fp'
+import { flatMap, BasicCredentials, describedAs, map } from 'koa-with-auth/fp'
 import { laws, type LawOptions, type ValidRequest } from 'koa-with-auth/testing/laws'
 import { withBearer, withCookie, withHeader, mergeRequests } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
@@ -158,7 +158,30 @@ describe('the law "refuses others" finds', () => {
   })
 })
 
+describe('the law "lets in" finds', () => {
+  it.each<[string, object]>([
+    ['an Option that is a Some', O.some({ user: 'anna' })],
+    ['an Option that is a None', O.none],
+    ['an Either that is a Left', E.left('no')],
+    ['an Either that is a Right', E.right('anna')],
+    ['an object with a promise', { user: Promise.resolve('anna') }],
+    ['a function', () => 'anna'],
+  ])('a principal that is %s', async (_what, principal) => {
+    const [breach] = await breachesOf(map(() => principal)(right), { valid, runs: 1 })
+    expect(breach?.law).toBe('lets in valid requests')
+    expect(breach?.fix).toMatch(/^a principal/)
+  })
+})
+
 describe('the law "deterministic" finds', () => {
+  it('a wrong credential that is refused in two ways', async () => {
+    let count = 0
+    const moody = bearer((token) => isRight(token) || (count++ % 2 === 0 ? false : E.left(AuthError.expired)))
+    expect((await breachesOf(moody, { valid, runs: 1 })).map(({ law }) => law)).toEqual([
+      expect.stringMatching(/^is deterministic/),
+    ])
+  })
+
   it('A-38 a principal that one request leaves for another', async () => {
     let current: unknown
     const shared = bearer(async (token) => {

@@ -37,6 +37,8 @@ const mistakes: ReadonlyArray<readonly [description: string, mapper: ErrorMapper
   ['returns a promise', untyped(async () => ({ status: 401 })), /^is total/],
   ['returns undefined', untyped(() => undefined), /^is total/],
   ['answers 200', () => ({ status: 200, body: 'ok' }), /^is total/],
+  ['answers 600', () => ({ status: 600 }), /^is total/],
+  ['answers 500 to who is not allowed', perFailure({ insufficient: () => ({ status: 500 }) }), /^answers 401/],
   ['answers 302', () => ({ status: 302, headers: { Location: '/sign-in' } }), /^is total/],
   ['answers 403 to an absent credential', perFailure({ absent: () => ({ status: 403 }) }), /^answers 401/],
   ['answers 401 to who is not allowed', perFailure({ insufficient: () => ({ status: 401 }) }), /^answers 401/],

@@ -112,8 +112,6 @@ const pure = mapperLaw(
   },
 )
 
-const mapperLaws: ReadonlyArray<Law<Mapped>> = [answersAll, rightStatus, sendable, discreet, pure]
-
 const answerOf = (mapper: ErrorMapper, error: AuthError, request: Request): unknown => {
   try {
     return mapper(error, request)
@@ -152,5 +150,6 @@ export const errorMapperLaws = (mapper: ErrorMapper, options: MapperOptions = {}
   checkHook('laws.errorMapper(mapper)', mapper, 2)
   checkOptions('laws.errorMapper(mapper, options)', options, { runs: is.maybe(is.positive) })
   let cached: ReadonlyArray<MappedFailure> | undefined
+  const mapperLaws = [answersAll, rightStatus, sendable, discreet, pure]
   return lawsOf('an error mapper', mapperLaws, { mapper, answers: () => (cached ??= answersOf(mapper, options)) })
 }
