@@ -1,14 +1,14 @@
 /** `audit(router)`: what a line reports, as data and as a table. For levels see router-levels.unit.spec.ts. */
 import Router, { type RouterInstance } from '@koa/router'
 import Koa from 'koa'
-import { also, apiApp, apiKeyCookie, authSettings, httpBearer, operation, optional, withAuth } from 'koa-with-auth'
+import { also, apiApp, authSettings, httpBearer, operation, optional, withAuth } from 'koa-with-auth'
 import { audit, type Audit, type AuditedOperation } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
-import { table } from '../../src/audit/Audit.js'
+import { table, visible } from '../../src/audit/Audit.js'
+import { findingsOf } from '../../src/audit/findings.js'
+import { cookie, go, handle, open } from '../support/models/audits.js'
 import { guardOf, addUnchecked } from '../support/models/levels.js'
 
-const handle = (): void => {}
-const go = (_ctx: unknown, next: () => Promise<unknown>) => next()
 const named = (schemeName: string) => httpBearer({ schemeName, authenticate: () => true })
 const [a, b] = [named('a'), named('b')]
 
@@ -101,7 +101,6 @@ describe('middleware of the audit', () => {
 
   const level = () => withAuth(a)(new Router())
   const exclusive = () => withAuth(a)(new Router({ exclusive: true }))
-  const open = guardOf(null) as never
   it.each<[name: string, guarded: string, router: () => RouterInstance]>([
     ['before a guard', 'no', () => level().use(go).get('/x', handle)],
     ['after a guard', 'yes', () => level().get('/x', handle).use(go)],
@@ -167,13 +166,25 @@ describe('the result of the audit', () => {
 })
 
 it('a name cannot hide a part of a line, and writes that other sites may send are noted', () => {
-  const cookie = apiKeyCookie({ authenticate: () => true })
   const app = new Koa().use(authSettings({ csrf: false }))
   app.use(withAuth(cookie)(new Router().post('/a\u202eb', handle)).routes())
   const printed = String(audit(app))
   expect(printed).toContain('POST /a\\u{202e}b')
   expect(printed).toContain('takes writes from other sites')
+  expect(findingsOf(audit(app))).toMatchObject([
+    { rule: 'csrf-off', severity: 'warning', operation: 'POST /a\u202eb', at: [0] },
+    { rule: 'unguarded-middleware', operation: 'USE /*' },
+  ])
 })
+
+it.each([
+  ['\u202e', '\\u{202e}'],
+  ['\u2028', '\\u{2028}'],
+  ['\u00a0', '\\u{a0}'],
+  ['\ud800', '\\u{d800}'],
+  ['\\u{202e}', '\\u{5c}u{202e}'],
+  ['\\ \\u ä \u{1f600}', '\\ \\u ä \u{1f600}'],
+])('%j is printed as %s', (name, printed) => expect(visible(name)).toBe(printed))
 
 describe('misuse of audit', () => {
   it.each([undefined, null, {}, 'router', { stack: {} }])('audit(%j) is a TypeError', (router) => {

@@ -184,6 +184,7 @@ describe('who gets in, before and after', () => {
     ['another credential', way(['a']), way(['b']), 'other'],
     ['one of two', way(['a', 'b']), way(['b']), 'opened'],
     ['one that was demanded twice', way(['a', 'a']), way(['a']), 'opened'],
+    ['in another order', way(['a', 'b']), way(['b', 'a']), 'same'],
     ['a bad credential, too', way([]), way([], { takesAnything: true }), 'opened'],
     ['a scope less', way(['a'], { scopes: ['r', 'w'] }), way(['a'], { scopes: ['r'] }), 'opened'],
     ['another scope', way(['a'], { scopes: ['r', 'w'] }), way(['a'], { scopes: ['r', 'x'] }), 'other'],
@@ -193,5 +194,14 @@ describe('who gets in, before and after', () => {
     expect(compareAccess([before], [after])).toBe(change)
     const back = { same: 'same', other: 'other', opened: 'closed', closed: 'opened' } as const
     expect(compareAccess([after], [before])).toBe(back[change])
+  })
+
+  it('of two credentials of one kind, each condition may be met by either', () => {
+    const [plain, scoped] = [way(['a']), way(['a'], { scopes: ['r'] })].map(({ demands }) => demands)
+    const both = (...parts: ReadonlyArray<AccessPath['demands'] | undefined>) => [
+      { demands: parts.flatMap((one) => one ?? []), takesAnything: false },
+    ]
+    expect(compareAccess(both(plain, scoped), both(scoped, plain))).toBe('same')
+    expect(compareAccess(both(plain, scoped), both(plain, plain))).toBe('opened')
   })
 })

@@ -2,28 +2,20 @@
 import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
 import Koa from 'koa'
-import { apiKeyCookie, authSettings, httpBearer } from 'koa-with-auth'
+import { authSettings, withAuth } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { oidc, upstream, type UpstreamOptions } from 'koa-with-auth/sign-in/oidc'
 import { expect, it } from 'vitest'
 import { differencesOf } from '../../src/audit/Difference.js'
-import { linesOf, policyText, readPolicy, lineText } from '../../src/audit/policy.js'
+import { policyText, readPolicy, lineText } from '../../src/audit/policy.js'
 import { auditedOf } from '../../src/command/Export.js'
-import { guardOf } from '../support/models/levels.js'
+import { cookie, guard, handle, linesFor, open } from '../support/models/audits.js'
 
-const handle = (): void => {}
-const bearer = httpBearer({ authenticate: () => true })
-const cookie = apiKeyCookie({ paramName: 'sid', authenticate: () => true })
 const make = () =>
   new Koa()
     .use(authSettings({ csrf: false }) as never)
-    .use(new Router().get('/:any', guardOf(null) as never, handle).routes() as never)
-    .use(
-      new Router()
-        .get('/x', guardOf(bearer) as never, handle)
-        .post('/x', guardOf(cookie) as never, handle)
-        .routes() as never,
-    )
+    .use(new Router().get('/:any', open, handle).routes() as never)
+    .use(new Router().get('/x', guard, handle).post('/x', withAuth(cookie), handle).routes() as never)
 
 it('26.5 audit(app) reports all routers with the settings above them, as the command does', async () => {
   const app = make()
@@ -48,7 +40,7 @@ const provider = oidc({ issuer: 'https://login.example', client: { id: 'shop' },
 const calling = (...all: ReadonlyArray<Partial<UpstreamOptions>>) => {
   const app = make()
   for (const one of all) upstream(app, { provider, resource: 'https://api.example', scope: ['read'], ...one })
-  return linesOf(audit(app))
+  return linesFor(app)
 }
 const line = 'UPSTREAM https://api.example; tokens=https://login.example, for each session; scope=read'
 

@@ -6,8 +6,9 @@ import { audit, type AnyApplication } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
 import { readApplication } from '../../src/audit/application.js'
 import { sameWordsIn } from '../../src/audit/findings.js'
-import { differencesOf } from '../../src/audit/Difference.js'
-import { linesOf, lineText } from '../../src/audit/policy.js'
+import { lineText } from '../../src/audit/policy.js'
+import { changesOf, textsFor } from '../support/models/audits.js'
+import { addUnchecked, guardOf } from '../support/models/levels.js'
 import { lineFrom } from '../support/papers/policyLines.js'
 import { ask, listen } from '../support/servers/server.js'
 
@@ -24,15 +25,12 @@ const below = (guard: typeof bearer | typeof basic | typeof cookie, settings: Re
   guardApp(guard as typeof bearer)(app)
   return app.use(files)
 }
-const linesIn = (app: AnyApplication) => linesOf(audit(app)).map(lineText)
-const changesOf = (before: AnyApplication, after: AnyApplication) =>
-  differencesOf(linesOf(audit(before)), linesOf(audit(after))).map(({ direction, text }) => `${direction}: ${text}`)
 
 describe('S04 a function of app.use below guardApp has a line', () => {
   it('that says what covers it, and can be read again', () => {
     const app = below(bearer)
-    expect(linesIn(app)).toEqual(['USE /*; who=[bearer]; csrf=not needed; runs=files'])
-    expect(linesIn(app).map((line) => lineText(lineFrom(line)!))).toEqual(linesIn(app))
+    expect(textsFor(app)).toEqual(['USE /*; who=[bearer]; csrf=not needed; runs=files'])
+    expect(textsFor(app).map((line) => lineText(lineFrom(line)!))).toEqual(textsFor(app))
     expect(String(audit(app))).toContain('/*          files      by bearer')
     expect(audit(app).middleware).toMatchObject([
       { path: '/*', functions: ['files'], guarded: 'yes', guard: { protection: 'bearer', csrf: 'not needed' } },
@@ -61,10 +59,26 @@ describe('S04 a function of app.use below guardApp has a line', () => {
 
   it('its cross-site check is that of the settings above the guard', () => {
     const off = authSettings({ csrf: false })
-    expect(linesIn(below(cookie))).toEqual(['USE /*; who=[API key in cookie key]; csrf=checked; runs=files'])
-    expect(linesIn(below(cookie, [off]))).toContain('USE /*; who=[API key in cookie key]; csrf=off; runs=files')
+    expect(textsFor(below(cookie))).toEqual(['USE /*; who=[API key in cookie key]; csrf=checked; runs=files'])
+    expect(textsFor(below(cookie, [off]))).toContain('USE /*; who=[API key in cookie key]; csrf=off; runs=files')
     expect(changesOf(below(cookie), below(cookie, [off]))[0]).toContain('opened: USE /*: csrf was checked, is off')
-    expect(linesIn(below(cookie).use(off))).toContain('USE /*; who=[API key in cookie key]; csrf=checked; runs=files')
+    expect(textsFor(below(cookie).use(off))).toContain('USE /*; who=[API key in cookie key]; csrf=checked; runs=files')
+    const shown = [below(cookie), below(cookie, [off])].map((app) => /files {2,}(.*)/.exec(String(audit(app)))?.[1])
+    expect(shown).toEqual(['by API key in cookie key', 'by API key in cookie key; takes writes from other sites'])
+  })
+
+  it('names both guards, of which the outer one is first, and their checks together', () => {
+    const app = guardApp(cookie)(guardApp(bearer)(new Koa())).use(files)
+    expect(textsFor(app)).toEqual(['USE /*; who=[bearer] [API key in cookie key]; csrf=checked; runs=files'])
+  })
+
+  it('is none for a function of a router that its guard covers; a guard after its handler adds nothing', () => {
+    const router = withAuth(cookie)(new Router()).get('/x', () => {}).use(files) // prettier-ignore
+    expect(textsFor(guardApp(bearer)(new Koa()).use(router.routes())).join()).not.toContain('USE')
+    const late = addUnchecked(new Router(), '/x', () => {}, guardOf(cookie))
+    expect(textsFor(guardApp(bearer)(new Koa()).use(late.routes()))).toEqual([
+      expect.stringContaining('GET /x; who=[bearer]; '),
+    ])
   })
 
   it.each([
@@ -92,7 +106,7 @@ describe('S10 the cross-site check of an operation below guardApp is what a writ
   const A = 'https://a.example'
   const off = () => authSettings({ csrf: false })
   const trusting = (...trustedOrigins: string[]) => authSettings({ trustedOrigins })
-  const on = () => authSettings({ csrf: true })
+  const on = (trustedOrigins: string[] = []) => authSettings({ csrf: true, trustedOrigins })
   const answer = ((ctx) => void (ctx.body = 'done')) as Middleware
   // Safe: both are authenticators, or none
   const router = (auth: typeof cookie | null) =>
@@ -109,6 +123,7 @@ describe('S10 the cross-site check of an operation below guardApp is what a writ
 
   it.each<[string, ReadonlyArray<Middleware>, ReadonlyArray<Middleware>, typeof cookie | null, string, number]>([
     ['off above the guard, for everyone below', [off()], [on()], null, 'off', 200],
+    ['off above the guard, an origin above the router', [off()], [on([A])], cookie, `checked ${A}`, 200],
     ['off above the router only, for everyone below', [], [off()], null, 'checked', 403],
     ['off above the guard, checked by the operation', [off()], [on()], cookie, 'checked', 403],
     ['off above the router only', [], [off()], cookie, 'checked', 403],

@@ -44,8 +44,9 @@ describe('the routes near a path', () => {
   it('are few of thousands', () => {
     const all = Array.from({ length: 2000 }, (_, at) => acceptedBy(`/api/things${at}/:id`))
     const other = acceptedBy('/api/:kind/1')
-    const near = nearbyAmong([...all, other])
+    const near = nearbyAmong([...all, other, acceptedBy('/api/things8/x/*rest')])
     expect(near(all[7]!.accepted)).toEqual([all[7], other])
     expect(near(other.accepted)).toHaveLength(2001)
+    expect(near(acceptedBy('/api/things8').accepted)).toEqual([])
   })
 })

@@ -8,8 +8,7 @@ import Koa from 'koa'
 import { apiKeyHeader, authorize, httpBearer, requireScopes } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
-import { differencesOf } from '../../src/audit/Difference.js'
-import { linesOf, lineText } from '../../src/audit/policy.js'
+import { changesOf, directionsOf, textsFor } from '../support/models/audits.js'
 import { policyFile } from '../support/papers/policyFile.js'
 import { guardOf } from '../support/models/levels.js'
 import { serve } from '../support/servers/server.js'
@@ -52,8 +51,6 @@ const statusOf = async (router: RouterInstance, path: string, fields: Record<str
   current = router
   return (await fetch(`http://127.0.0.1:${served.port}${path}`, { headers: fields })).status
 }
-const directions = (before: RouterInstance, after: RouterInstance) =>
-  differencesOf(linesOf(audit(before)), linesOf(audit(after))).map(({ direction }) => direction)
 
 const asUser = { authorization: 'Bearer user', 'x-key': 'user' }
 
@@ -83,8 +80,8 @@ describe('two guarded operations that change places', () => {
     strict(after, narrow)
     expect(await statusOf(before, request, asUser)).toBeGreaterThan(400)
     expect(await statusOf(after, request, asUser)).toBe(200)
-    expect(['opened', 'changed']).toContain(directions(before, after)[0])
-    expect(directions(after, before)).not.toEqual([])
+    expect(['opened', 'changed']).toContain(directionsOf(before, after)[0])
+    expect(directionsOf(after, before)).not.toEqual([])
     keep(audit(before))
     expect(() => seal(after, { lock })).toThrow(/answered first/)
     seal(before, { lock })
@@ -95,24 +92,19 @@ describe('two guarded operations that change places', () => {
       strict: new Router().get('/x', guardOf(staff) as never, answer),
       loose: new Router().get('/:any', guardOf(customer) as never, answer),
     })
-    const auditedIn = (...routers: RouterInstance[]) => {
-      const app = new Koa()
-      for (const router of routers) app.use(router.routes())
-      return audit(app)
-    }
     const [one, other] = [make(), make()]
-    const later = auditedIn(other.loose, other.strict)
-    const [before, after] = [linesOf(auditedIn(one.strict, one.loose)), linesOf(later)]
-    expect(differencesOf(before, after).map(({ text }) => text)).toEqual(['GET /x: is now answered first by GET /:any'])
-    expect(differencesOf(after, before).map(({ direction }) => direction)).toEqual(['changed'])
-    seal(make().strict, { lock: keep(later) })
+    const before = new Koa().use(one.strict.routes()).use(one.loose.routes())
+    const after = new Koa().use(other.loose.routes()).use(other.strict.routes())
+    expect(changesOf(before, after)).toEqual(['opened: GET /x: is now answered first by GET /:any'])
+    expect(directionsOf(after, before)).toEqual(['changed'])
+    seal(make().strict, { lock: keep(audit(after)) })
   })
 
   it('are no difference if their paths do not overlap, or if both let in the same callers', () => {
     const textsOf = (...paths: ReadonlyArray<[string, unknown]>) => {
       const router = new Router()
       for (const [path, auth] of paths) router.get(path, guardOf(auth) as never, answer)
-      return linesOf(audit(router)).map(lineText)
+      return textsFor(router)
     }
     expect(textsOf(['/a/:x', staff], ['/b/:x', customer])).toEqual(textsOf(['/b/:x', customer], ['/a/:x', staff]))
     expect(textsOf(['/a/:x', staff], ['/:x/a', staff])).toEqual(textsOf(['/:x/a', staff], ['/a/:x', staff]))

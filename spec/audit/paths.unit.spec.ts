@@ -69,6 +69,11 @@ describe('the automaton of a path', () => {
   it.each(['/(x)', '/:', '/{x', '/x?'])('does not exist for %s, which path-to-regexp refuses', (source) =>
     expect(pathPattern(source, {})).toBeUndefined(),
   )
+
+  it('does not exist for more than 256 alternatives', () => {
+    expect(pathPattern(`/a${'{/b}'.repeat(8)}`, {})?.texts).toHaveLength(2 * 256)
+    expect(pathPattern(`/a${'{/b}'.repeat(9)}`, {})).toBeUndefined()
+  })
 })
 
 describe('the relation of two paths', () => {
@@ -86,6 +91,14 @@ describe('the relation of two paths', () => {
   it('is found if the router refuses one of two alternatives that end alike', () => {
     const [one, other] = [pathPattern('/a{/*p}/ab', {})!, pathPattern('/:p/{-:q}/a/ab', {})!]
     expect(findPath('of both', one, other, (path) => !path.includes('//'))).toBe('/a/-x/a/ab')
+  })
+
+  it.each([
+    ['/ä', '/Ä', 'yes'],
+    ['/ſ', '/s', 'no'],
+    ['/ß', '/SS', 'no'],
+  ])('of %s and %s: %s, as letter case is compared by RegExps', (one, other, overlap) => {
+    expect(relate(routed(one)!.routed, routed(other)!.routed).overlap).toBe(overlap)
   })
 
   it('of characters of two code units is known', () =>

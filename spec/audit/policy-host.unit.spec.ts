@@ -1,15 +1,13 @@
 /** A router that answers some hosts only: the audit and the policy file say which. */
 import Router from '@koa/router'
 import Koa from 'koa'
-import { httpBearer, withAuth } from 'koa-with-auth'
+import { withAuth } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
-import { differencesOf } from '../../src/audit/Difference.js'
-import { linesOf, lineText } from '../../src/audit/policy.js'
+import { lineText } from '../../src/audit/policy.js'
+import { bearer, changesOf, handle, textsFor } from '../support/models/audits.js'
 import { lineFrom } from '../support/papers/policyLines.js'
 
-const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
-const handle = (): void => {}
 const application = (admin: ConstructorParameters<typeof Router>[0], open: typeof admin) =>
   new Koa()
     .use(new Router(admin).get('/x', withAuth(bearer), handle).routes())
@@ -18,7 +16,7 @@ const [one, other] = [{ host: 'a.example' }, { host: 'b.example' }]
 
 describe('S04 the host of a router', () => {
   it('is in its lines, which can be read again', () => {
-    const lines = linesOf(audit(application(one, other))).map(lineText)
+    const lines = textsFor(application(one, other))
     expect(lines).toEqual([
       'GET /x; who=[bearer]; by=operation; csrf=not needed; docs=listed; host=a.example',
       'GET /x; who=public; by=operation; csrf=not needed; docs=listed; host=b.example; first=GET /x',
@@ -44,8 +42,7 @@ describe('S04 the host of a router', () => {
       ['changed: GET /x: is now only on b.example c.example; is no longer only on b.example'],
     ],
   ])('%s: a difference', (_what, changed, expected) => {
-    const [before, after] = [linesOf(audit(application(one, other))), linesOf(audit(application(...changed)))]
-    expect(differencesOf(before, after).map(({ direction, text }) => `${direction}: ${text}`)).toEqual(expected)
+    expect(changesOf(application(one, other), application(...changed))).toEqual(expected)
   })
 
   it('is kept by levels, and does not hide what answers first', () => {

@@ -32,22 +32,21 @@ import { httpIntrospection, httpJwt, requireAuthentication } from 'koa-with-auth
 import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { linesOf, lineText } from '../../src/audit/policy.js'
 import { optionsFrom, perform } from '../../src/command/perform.js'
 import { functionName } from '../../src/core/functionName.js'
 import { auditedBy } from '../../src/audit/application.js'
+import { handle, linesFor, textsFor } from '../support/models/audits.js'
 import { policyFile } from '../support/papers/policyFile.js'
 import { guardOf } from '../support/models/levels.js'
 
 const { lock } = policyFile()
 
-const handle = (): void => {}
 const routed = (...auths: ReadonlyArray<unknown>): RouterInstance => {
   const router = new Router()
   auths.forEach((auth, at) => router.get(`/${at}`, guardOf(auth) as never, handle))
   return router
 }
-const whoIn = (router: RouterInstance) => linesOf(audit(router)).map(({ who }) => who.join(' or '))
+const whoIn = (router: RouterInstance) => linesFor(router).map(({ who }) => who.join(' or '))
 
 const run = (routers: ReadonlyArray<RouterInstance>, ...args: ReadonlyArray<string>) => {
   const options = optionsFrom(['audit', 'app.js', ...args])
@@ -250,6 +249,24 @@ describe('S04 two that would have the same words', () => {
     if (more.length === 0) expect(() => seal(first!, { lock })).toThrow('the same words for both')
   })
 
+  it('are named once: the first that differs', () => {
+    const others = [1, 2].map(() => httpBearer({ authenticate: () => 'anna' }))
+    expect(written(routed(admin, ...others))).toContain('GET /1: "bearer" is not the same as in GET /0')
+  })
+
+  it('are no functions that trust origins, where the check is off or not needed', () => {
+    const trusting = (auth: unknown, csrf: boolean) => {
+      const [one, other] = [1, 2].map((of) => {
+        const router = new Router()
+        router.use(authSettings({ csrf, trustedOrigins: made(of) }))
+        return router.post('/', guardOf(auth) as never, handle)
+      })
+      return written(one!, other!)
+    }
+    expect([trusting(cookie, false), trusting(admin, true)].join()).not.toContain('refused')
+    expect(trusting(cookie, true)).toContain('refused')
+  })
+
   it('are distinguished by schemeName and by the name of a condition', () => {
     const named = (schemeName: string) => httpBearer({ schemeName, authenticate: () => 'anna' })
     const [staff, others] = [named('staff'), named('others')]
@@ -307,8 +324,7 @@ describe('S04 two functions of one text', () => {
 })
 
 describe('middleware without a name', () => {
-  const texts = (f: unknown) =>
-    linesOf(audit(new Router().use(f as never).get('/x', guardOf(admin) as never, handle))).map(lineText)
+  const texts = (f: unknown) => textsFor(new Router().use(f as never).get('/x', guardOf(admin) as never, handle))
   it('is another one if its text is', () => {
     const nameless = (text: string) => (0, eval)(`(${text})`) as unknown
     expect(texts(nameless('(ctx, next) => next()'))).toEqual(texts(nameless('(ctx, next) => next()')))

@@ -7,7 +7,6 @@ import Koa from 'koa'
 import * as t from 'io-ts'
 import * as root from 'koa-with-auth'
 import { fromHeader, httpBearer, Challenge } from 'koa-with-auth'
-import { audit } from 'koa-with-auth/audit'
 import * as fp from 'koa-with-auth/fp'
 import * as jwt from 'koa-with-auth/jwt'
 import { sessions } from 'koa-with-auth/sessions'
@@ -15,7 +14,7 @@ import * as signatures from 'koa-with-auth/signatures'
 import * as webhooks from 'koa-with-auth/webhooks'
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { linesOf, lineText } from '../../src/audit/policy.js'
+import { linesFor, textsFor } from '../support/models/audits.js'
 import { guardOf } from '../support/models/levels.js'
 
 const entries: Readonly<Record<string, object>> = { root, fp, jwt, signatures, webhooks }
@@ -306,7 +305,7 @@ const others: Readonly<Record<string, string>> = {
 
 const lineOf = (guard: unknown): string => {
   const router = new Router().post('/x', guardOf(guard) as never, () => {})
-  return linesOf(audit(router)).map(lineText).join('\n')
+  return textsFor(router).join('\n')
 }
 
 describe('every option of a kind or condition', () => {
@@ -360,7 +359,7 @@ describe('what is inside of an option', () => {
     const under = (forwarded: boolean) => {
       const router = new Router().get('/x', root.withAuth(own), () => {})
       const app = new Koa().use(root.authSettings({ forwarded })).use(router.routes())
-      return linesOf(audit(app)).map(lineText).join('\n')
+      return textsFor(app).join('\n')
     }
     expect(under(true)).not.toBe(under(false))
   })
@@ -369,7 +368,7 @@ describe('what is inside of an option', () => {
     const runs = (options: object) => {
       const app = new Koa({ keys: ['k'.repeat(32)] })
       sessions(app, { loadUser: () => ({ username: 'anna' }), ...options })
-      return linesOf(audit(app.use(new Router().routes())))[0]?.runs
+      return linesFor(app.use(new Router().routes()))[0]?.runs
     }
     expect(runs({})).toStrictEqual(['sessions'])
     for (const name of ['isActive', 'isSuperuser', 'isStaff']) {

@@ -22,7 +22,7 @@ const modern = fc.array(fc.constantFrom('/', 'a', 'B', '/:p', '{/a}', '{/:p}', '
 const source = fc.oneof(literal, modern).map((all) => `/${all.join('')}`.replace(/\/+/g, '/'))
 const atoms = ['a', 'B', 'b', '\\/', '[^a]', '(?!b)', '(?!\\/)', 'a?', '(a|B)', '\\w', '\\W?', '.*', '$', '-', '[A-b]']
 const regexp = fc
-  .tuple(fc.array(fc.constantFrom(...atoms), { maxLength: 4 }), fc.constantFrom('', 'i'))
+  .tuple(fc.array(fc.constantFrom(...atoms), { maxLength: 4 }), fc.constantFrom('', 'i', 'iu'))
   .map(([all, flags]) => {
     try {
       return new RegExp(`^\\/${all.join('')}`, flags)
@@ -78,6 +78,11 @@ describe.each(Object.keys(routers))('the relation of two paths of @koa/router %s
   })
 })
 
+it.each(['12', '13'])('a parameter with a pattern of @koa/router %s accepts less than a segment', (version) => {
+  const [some, all] = ['/x/:id(\\d+)', '/x/:id'].map((path) => pathOf(version, path, {})!)
+  expect(relate(some!, all!)).toMatchObject({ isSubset: true, isSuperset: false })
+})
+
 describe('an open path before a guarded RegExp is reported unless it is narrower in every spelling', () => {
   const bearer = httpBearer({ authenticate: () => false })
   const before = (open: string, guarded: RegExp) =>
@@ -87,6 +92,7 @@ describe('an open path before a guarded RegExp is reported unless it is narrower
     ['/report{/all}', /^\/report(?!\/)/],
     ['/A', /^\/a/],
     ['/a', /^\/a$/],
+    ['/abcdefghijk', /^\/[a-zA-Z]+\/?$/],
   ])('%s before %s', (open, guarded) => {
     const router = before(open, guarded)
     expect(audit(router).operations[1]?.shadowedBy).toHaveLength(1)
@@ -97,5 +103,8 @@ describe('an open path before a guarded RegExp is reported unless it is narrower
     expect(audit(before('/users/me', /^\/users\//i)).operations[1]?.shadowedBy).toEqual([])
     expect(audit(before('/1/2', /^\/\d\//)).operations[1]?.shadowedBy).toEqual([])
     expect(audit(before('/a', /^\/[a-z]/i)).operations[1]?.shadowedBy).toEqual([])
+    expect(audit(before('/abcdefghijkl', /^\/[a-z]/iu)).operations[1]?.shadowedBy).toEqual([])
+    // with more letters, not every spelling is tried
+    expect(audit(before('/abcdefghij', /^\/[a-zA-Z]+\/?$/)).operations[1]?.shadowedBy).toEqual([])
   })
 })

@@ -3,10 +3,10 @@ import Router, { type RouterInstance } from '@koa/router'
 import { also, apiApp, httpBearer, withAuth, type Guard } from 'koa-with-auth'
 import { audit, type AuditedOperation } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
+import { handle } from '../support/models/audits.js'
 import { demandedBy, mountingsOf, programsOf } from '../support/models/levelModel.js'
 import { routersOf } from '../support/models/levelRouters.js'
 
-const handle = (): void => {}
 const named = (schemeName: string) => httpBearer({ schemeName, authenticate: () => true })
 const [a, b] = [named('a'), named('b')]
 

@@ -5,8 +5,7 @@ import { audit, seal } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
 import { findingsOf } from '../../src/audit/findings.js'
-import { linesOf, lineText } from '../../src/audit/policy.js'
-import { differencesOf } from '../../src/audit/Difference.js'
+import { directionsOf, textsFor } from '../support/models/audits.js'
 import { policyFile } from '../support/papers/policyFile.js'
 
 const user = httpBearer({ authenticate: (_request, token) => ({ name: token }) })
@@ -25,7 +24,6 @@ const routes = (condition = note()) => {
   router.get('/perhaps/:id', withAuth(optional(user)), () => {})
   return router
 }
-const linesFor = (router: Router) => linesOf(audit(router)).map(lineText)
 
 describe('an audit of parameters', () => {
   it('names the objects, the reasons, and what no condition reads', () => {
@@ -59,14 +57,12 @@ describe('an audit of parameters', () => {
 
 describe('a policy file', () => {
   it('has the objects with digests of their functions, and the reasons', () => {
-    expect(linesFor(routes())[0]).toMatch(
+    expect(textsFor(routes())[0]).toMatch(
       /^GET \/notes\/:id; who=\[bearer \| object=note by :id find [0-9a-f]{12} allow [0-9a-f]{12}\]; by=operation/,
     )
-    expect(linesFor(routes())[1]).toContain('; unchecked=page: a number of a page; ')
+    expect(textsFor(routes())[1]).toContain('; unchecked=page: a number of a page; ')
   })
 
-  const directionOf = (before: Router, after: Router) =>
-    differencesOf(linesOf(audit(before)), linesOf(audit(after))).map(({ direction }) => direction)
   const one = (condition?: ReturnType<typeof unchecked> | ReturnType<typeof note>) =>
     new Router().get('/notes/:id', withAuth(condition?.(user) ?? user), () => {})
 
@@ -79,7 +75,7 @@ describe('a policy file', () => {
     ['another reason', one(unchecked('id', 'all read it')), one(unchecked('id', 'the handler checks')), ['changed']],
     ['nothing', one(note()), one(note()), []],
   ])('shows a change: %s', (_what, before, after, directions) => {
-    expect(directionOf(before, after)).toStrictEqual(directions)
+    expect(directionsOf(before, after)).toStrictEqual(directions)
   })
 })
 

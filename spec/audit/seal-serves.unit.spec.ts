@@ -3,12 +3,9 @@ import Router, { type RouterInstance } from '@koa/router'
 import { apiApp, httpBearer, withAuth } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
+import { bearer, go, guard, handle } from '../support/models/audits.js'
 import { guardOf } from '../support/models/levels.js'
 
-const handle = (): void => {}
-const go = (_ctx: unknown, next: () => Promise<unknown>) => next()
-const bearer = httpBearer({ authenticate: () => true })
-const guard = guardOf(bearer) as never
 const late = new Router().get('/late', handle)
 
 const kinds: ReadonlyArray<{ kind: string; make: () => RouterInstance }> = [

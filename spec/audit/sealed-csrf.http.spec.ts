@@ -7,7 +7,7 @@ import Koa from 'koa'
 import { apiKeyCookie, authSettings, type AuthSettings } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { linesOf, lineText } from '../../src/audit/policy.js'
+import { textsFor } from '../support/models/audits.js'
 import { policyFile } from '../support/papers/policyFile.js'
 import { callsOf, count, guardOf } from '../support/models/levels.js'
 import { serve } from '../support/servers/server.js'
@@ -82,6 +82,13 @@ describe.each([
     expect(warned).not.toHaveBeenCalled()
   })
 
+  it('are not obeyed if they switch the check off: the origins of the file are trusted then', async () => {
+    keep(make(), { trustedOrigins: [partner] })
+    const app = above({ csrf: false }, seal(make(), { lock }))
+    expect(await order(app, partner)).toEqual([200, 1])
+    expect(await order(app, 'https://other.example')).toEqual([403, 0])
+  })
+
   it('are obeyed if they are stricter than the file', async () => {
     keep(make(), { trustedOrigins: [partner] })
     expect(await order(above({}, seal(make(), { lock })), partner)).toEqual([403, 0])
@@ -91,10 +98,12 @@ describe.each([
 
 it('the audit of a sealed router says what is written, so the file can be written again', () => {
   keep(make())
-  const before = linesOf(audit(make())).map(lineText)
+  const before = textsFor(make())
   const sealed = seal(make(), { lock })
-  expect(linesOf(audit(sealed)).map(lineText)).toEqual(before)
+  expect(textsFor(sealed)).toEqual(before)
+  const { match } = sealed
   expect(seal(sealed, { lock })).toBe(sealed)
+  expect(sealed.match).toBe(match)
   const app = under({ csrf: false }, sealed)
-  expect(linesOf(audit(app)).map(lineText)[1]).toContain('csrf=off')
+  expect(textsFor(app)[1]).toContain('csrf=off')
 })

@@ -185,6 +185,12 @@ describe('D-R8 with the option exclusive', () => {
     },
     {
       exclusive: 'specificity',
+      order: [['get', '/users/:id'] as Named, ['get', '/:any/me'] as Named],
+      by: ['first', 'first'],
+      shadowed: [undefined, 'GET /users/:id'],
+    },
+    {
+      exclusive: 'specificity',
       order: [['get', '/:a/:b'] as Named, ['get', '/x/:b'] as Named],
       by: [undefined, undefined],
       shadowed: [undefined, undefined],

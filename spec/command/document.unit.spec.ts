@@ -2,16 +2,14 @@
 import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
-import { apiKeyHeader, httpBearer, operation, optional, requireScopes, withAuth } from 'koa-with-auth'
+import { operation, optional, requireScopes, withAuth } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
 import { documentDifferences } from '../../src/command/document.js'
+import { bearer, handle, key, open } from '../support/models/audits.js'
 import { guardOf, addUnchecked } from '../support/models/levels.js'
 
-const handle = (): void => {}
-const bearer = httpBearer({ authenticate: () => true })
-const key = apiKeyHeader({ paramName: 'X-Key', authenticate: () => true })
 const router = () => withAuth(bearer)(new Router()).get('/me', handle)
 
 const differencesFrom = (document: object, own: Router) => {
@@ -27,7 +25,7 @@ describe('a document of OpenAPI', () => {
       .get('/users/:id', guardOf([bearer, key]) as never, handle)
       .get('/scoped', guardOf(scoped) as never, handle)
       .get('/perhaps', guardOf(optional(bearer)) as never, handle)
-      .get('/open', guardOf(null) as never, handle)
+      .get('/open', open, handle)
       .get('/custom', guardOf(() => true) as never, handle)
       .get('/hidden', operation({ undocumented: true }), handle)
       .all('/all{/:x}', handle)
@@ -56,7 +54,7 @@ describe('a document of OpenAPI', () => {
     Object.assign(referring.components.securitySchemes, { real, bearer: { $ref } })
     expect(compared(referring)).toEqual([])
     const below = made()
-    const own = new Router({ prefix: '/v1' }).get('/open', guardOf(null) as never, handle)
+    const own = new Router({ prefix: '/v1' }).get('/open', open, handle)
     const document = {
       ...below,
       servers: [{ url: 'https://api.example/v1/' }],
@@ -77,7 +75,6 @@ describe('a document of OpenAPI', () => {
     const guard = guardOf(bearer) as never
     const differences = (own: Router) =>
       differencesFrom(openApi(own, { title: 't', version: '1' }), own).map((one) => [one.direction, one.text])
-    const open = guardOf(null) as never
     expect(differences(new Router().get('/users/:id', open, handle).get('/users/me', guard, handle))).toEqual([
       ['opened', 'GET /users/me: the document says bearer, but GET /users/:id, which is public, answers its requests'],
     ])
@@ -98,7 +95,6 @@ describe('a document of OpenAPI', () => {
   })
 
   const hidden = operation({ undocumented: true })
-  const open = guardOf(null) as never
   const perhaps = guardOf(optional(bearer)) as never
   const absent = 'is not in the document, and anyone may call it'
   it.each<

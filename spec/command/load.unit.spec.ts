@@ -6,13 +6,12 @@ import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import Koa from 'koa'
-import { apiApp, httpBearer, withAuth } from 'koa-with-auth'
+import { apiApp, withAuth } from 'koa-with-auth'
 import { afterAll, describe, expect, it } from 'vitest'
 import { auditedOf, chosen } from '../../src/command/Export.js'
 import { loadModule } from '../../src/command/load.js'
+import { bearer, handle } from '../support/models/audits.js'
 
-const handle = (): void => {}
-const bearer = httpBearer({ authenticate: () => true })
 const router = () => withAuth(bearer)(new Router()).get('/me', handle)
 
 describe('the export that is audited', () => {

@@ -2,7 +2,7 @@
 import Router from '@koa/router'
 import { Ajv } from 'ajv'
 import * as E from 'fp-ts/lib/Either.js'
-import { apiApp, apiKeyCookie, httpBearer, withAuth } from 'koa-with-auth'
+import { apiApp, withAuth } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
 import { differencesOf } from '../../src/audit/Difference.js'
@@ -12,11 +12,9 @@ import { documentDifferences } from '../../src/command/document.js'
 import { findingsOf, findingsOfDifferences } from '../../src/audit/findings.js'
 import { optionsFrom } from '../../src/command/perform.js'
 import { sarifOf } from '../../src/command/sarif.js'
-import { guardOf } from '../support/models/levels.js'
+import { bearer, cookie, guard, handle, open } from '../support/models/audits.js'
 import { sarifSchema } from '../support/papers/sarifSchema.js'
 
-const handle = (): void => {}
-const bearer = httpBearer({ authenticate: () => true })
 const router = () => withAuth(bearer)(new Router()).get('/me', handle)
 
 describe('arguments', () => {
@@ -63,15 +61,13 @@ describe('arguments', () => {
 
 describe('SARIF 2.1.0', () => {
   const validate = new Ajv().compile(sarifSchema)
-  const open = guardOf(null) as never
-  const cookie = guardOf(apiKeyCookie({ paramName: 'sid', authenticate: () => true })) as never
   const api = apiApp({ csrf: false, docs: false })
   api.use((_ctx, next) => next())
   api
     .get('/:id', open, handle)
-    .get('/me', guardOf(bearer) as never, handle)
+    .get('/me', guard, handle)
     .get('/undecided', handle)
-    .post('/csrf', cookie, handle)
+    .post('/csrf', withAuth(cookie), handle)
   const findings = findingsOf(audit(api))
 
   it('reports an undecided operation and one that is never reached as errors, and an open one as a note', () => {

@@ -1,6 +1,7 @@
 /** The changes between a policy file, or an OpenAPI document, and an application: for the command, SARIF and `seal`. */
 import { accessPathsOf, byOperation, lineText, type PolicyLine } from './policy.js'
-import { compareAccess, publicAccess, waysInWords, withoutThose, type AccessPath, type Comparison } from './Way.js'
+import { compareAccess, demandOf, groupedBy, publicAccess, waysInWords, withoutThose } from './Way.js'
+import type { AccessPath, Comparison } from './Way.js'
 
 /**
  * The meaning of a difference for callers.
@@ -41,20 +42,9 @@ export const differencesOf = <L extends PolicyLine>(
 ): ReadonlyArray<Difference<L>> => {
   const [was, is] = [withoutThose(before, after, lineText), withoutThose(after, before, lineText)]
   const order = { before: byOperation(before), after: byOperation(after) }
-  const [wasNamed, isNamed] = [byName(was), byName(is)]
+  const [wasNamed, isNamed] = [groupedBy(was, comparedName), groupedBy(is, comparedName)]
   const names = new Set([...isNamed.keys(), ...wasNamed.keys()])
   return inOrder([...names].flatMap((name) => paired(wasNamed.get(name) ?? [], isNamed.get(name) ?? [], order)))
-}
-
-const byName = <L extends PolicyLine>(lines: ReadonlyArray<L>): ReadonlyMap<string, ReadonlyArray<L>> => {
-  const named = new Map<string, L[]>()
-  for (const line of lines) {
-    const name = comparedName(line)
-    const same = named.get(name)
-    if (same === undefined) named.set(name, [line])
-    else same.push(line)
-  }
-  return named
 }
 
 // Another function of middleware is not a change of it
@@ -137,10 +127,7 @@ const csrfInWords = ({ csrf, trusts }: PolicyLine): string =>
 const sitesOf = ({ csrf, trusts }: PolicyLine): ReadonlyArray<AccessPath> =>
   csrf[0] === 'off'
     ? [publicAccess]
-    : trusts.map((credential) => ({
-        demands: [{ credential, scopes: [], authorizations: [], objects: [] }],
-        takesAnything: false,
-      }))
+    : trusts.map((credential) => ({ demands: [demandOf(credential)], takesAnything: false }))
 
 type Callers = ReturnType<typeof byOperation>
 

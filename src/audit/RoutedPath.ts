@@ -6,7 +6,8 @@
  */
 import { withoutStatefulFlags, type RouterLayer } from '../koa/layer.js'
 import { modernPath } from '../koa/pathSyntax.js'
-import { areApart, patternAround, findPath, pathPattern, refusesInEveryCase, type PathPattern } from './paths.js'
+import { areApart, patternAround, findPath, ignoresCase, pathPattern, refusesInEveryCase } from './paths.js'
+import type { PathPattern } from './paths.js'
 
 /** The paths that a layer accepts, and for a RegExp perhaps more. */
 export interface RoutedPath extends PathPattern {
@@ -96,7 +97,7 @@ const aloneIn =
 const isLiteralWithin = (one: RoutedPath, other: RoutedPath): boolean =>
   one.isLiteral && one.texts.every((text) => spellingsOf(text, one, other)?.every(other.matches) === true)
 
-// More letters have too many cases to try. A RegExp with the flag i takes all cases for the same
+// More letters have too many cases to try
 const MAX_LETTERS = 10
 
 const spellingsOf = (
@@ -104,8 +105,7 @@ const spellingsOf = (
   { isSensitive }: RoutedPath,
   { regexp }: RoutedPath,
 ): ReadonlyArray<string> | undefined => {
-  const { flags, source } = regexp
-  if (isSensitive || (flags.includes('i') && !/[uv]/.test(flags) && !/\(\?[ims]*-/.test(source))) return [text]
+  if (isSensitive || ignoresCase(regexp)) return [text]
   if (/[^\0-\x7f]/.test(text) || text.replace(/[^a-z]/gi, '').length > MAX_LETTERS) return undefined
   return [...text].reduce<ReadonlyArray<string>>(
     (all, char) =>

@@ -117,22 +117,19 @@ export interface AccessPath {
 
 export const publicAccess: AccessPath = { demands: [], takesAnything: true }
 
-export const waysOf = (description: Description): ReadonlyArray<AccessPath> =>
-  distinctWays(
-    alternativesOf(description).map(({ demands, admitsAnything }) => ({
-      demands: demands.map((demand) => ({
-        credential: credentialInWords(demand),
-        scopes: distinctScopes(demand.scopes),
-        authorizations: demand.authorizations,
-        objects: demand.objects,
-      })),
-      takesAnything: admitsAnything,
+/** The ways in, each once. */
+export const waysOf = (description: Description): ReadonlyArray<AccessPath> => {
+  const ways = alternativesOf(description).map(({ demands, admitsAnything }) => ({
+    demands: demands.map((demand) => ({
+      credential: credentialInWords(demand),
+      scopes: distinctScopes(demand.scopes),
+      authorizations: demand.authorizations,
+      objects: demand.objects,
     })),
-  )
-
-const distinctWays = (ways: ReadonlyArray<AccessPath>): ReadonlyArray<AccessPath> => [
-  ...new Map(ways.map((way) => [JSON.stringify(way), way])).values(),
-]
+    takesAnything: admitsAnything,
+  }))
+  return [...new Map(ways.map((way) => [JSON.stringify(way), way])).values()]
+}
 
 /** Ways in words: `bearer with scopes read write, or anonymous`. Of several credentials, each with conditions is in parentheses. */
 export const waysInWords = (ways: ReadonlyArray<AccessPath>): string =>
@@ -171,6 +168,25 @@ const demandsLess = (less: Demanded, more: Demanded): boolean =>
   less.scopes.every((scope) => more.scopes.includes(scope)) &&
   withoutThose(less.authorizations, more.authorizations).length === 0 &&
   withoutThose(less.objects, more.objects).length === 0
+
+/** A demand of a credential without further conditions, except scopes. */
+export const demandOf = (credential: string, scopes: ReadonlyArray<string> = []): Demanded => ({
+  credential,
+  scopes,
+  authorizations: [],
+  objects: [],
+})
+
+export const groupedBy = <A>(all: ReadonlyArray<A>, nameOf: (one: A) => string): ReadonlyMap<string, readonly A[]> => {
+  const groups = new Map<string, A[]>()
+  for (const one of all) {
+    const name = nameOf(one)
+    const same = groups.get(name)
+    if (same === undefined) groups.set(name, [one])
+    else same.push(one)
+  }
+  return groups
+}
 
 /** Those whose texts are not among the others. As multisets, because two operations, or two functions, may have one name. */
 export const withoutThose = <A extends B, B = A>(

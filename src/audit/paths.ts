@@ -254,12 +254,15 @@ const hasAlternatives = (source: string): boolean => {
   return outer === source ? source.includes('|') : hasAlternatives(outer)
 }
 
+/** Whether a RegExp treats all spellings of a path alike. The flags u and v only make more letters alike; `(?-i:...)` has case again. */
+export const ignoresCase = ({ source, flags }: RegExp): boolean => flags.includes('i') && !/\(\?[ims]*-/.test(source)
+
 /** Whether a RegExp that refuses these paths refuses them in every letter case. */
-export const refusesInEveryCase = ({ source, flags }: RegExp, paths: ReadonlyArray<string>): boolean => {
-  // without `u` a RegExp with the flag i treats all spellings alike
-  if (flags.includes('i')) return !/[uv]/.test(flags)
-  // a negation matches less with the flag i, so the test with the flag would prove nothing
-  if (/\(\?<?!|\[\^/.test(source)) return false
+export const refusesInEveryCase = (regexp: RegExp, paths: ReadonlyArray<string>): boolean => {
+  if (ignoresCase(regexp)) return true
+  const { source, flags } = regexp
+  // a negation matches less with the flag i, so the test with the flag would prove nothing; in sets of the flag v there are more kinds of it
+  if (flags.includes('v') || /\(\?<?!|\[\^|\(\?[ims]*-/.test(source)) return false
   const anyCase = new RegExp(source, `${flags}i`)
   return !paths.some((path) => anyCase.test(path))
 }

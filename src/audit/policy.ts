@@ -15,7 +15,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { unlessThrown } from '../core/data.js'
 import { escaped, isVisible, visible, type Audit, type AuditedOperation, type Protection } from './Audit.js'
-import { publicAccess, type AccessPath, type Demanded } from './Way.js'
+import { groupedBy, publicAccess, type AccessPath, type Demanded } from './Way.js'
 
 // The fields in the order of a line, and the form of their values
 const fields = {
@@ -65,12 +65,9 @@ export const linesOf = ({
   middleware,
   upstreams = [],
 }: Omit<Audit, 'toString'>): ReadonlyArray<PolicyLine> => {
-  const callers = new Map<string, Set<string>>()
-  for (const audited of operations) {
-    callers.set(audited.operation, (callers.get(audited.operation) ?? new Set()).add(whoOf(audited).join()))
-  }
+  const named = groupedBy(operations, ({ operation }) => operation)
   return sorted([
-    ...operations.map((audited) => lineOf(audited, (name) => [...(callers.get(name) ?? [])])),
+    ...operations.map((audited) => lineOf(audited, (name) => (named.get(name) ?? []).map((one) => whoOf(one).join()))),
     ...middleware.flatMap(({ path, functions, guarded, guard }) => {
       const protection = guard === undefined ? { who: ['unguarded'] } : { who: whoOf(guard), ...crossSiteFields(guard) }
       return guard === undefined && guarded !== 'no'
@@ -153,11 +150,8 @@ const linePath = ({ operation }: PolicyLine): string => operation.slice(operatio
 export const lineText = (one: PolicyLine): string =>
   [one.operation, ...fieldNames.flatMap((name) => one[name].map((each) => `${name}=${each}`))].join('; ')
 
-export const byOperation = <L extends PolicyLine>(lines: ReadonlyArray<L>): ReadonlyMap<string, ReadonlyArray<L>> => {
-  const found = new Map<string, L[]>()
-  for (const one of lines) found.set(one.operation, [...(found.get(one.operation) ?? []), one])
-  return found
-}
+export const byOperation = <L extends PolicyLine>(lines: ReadonlyArray<L>): ReadonlyMap<string, ReadonlyArray<L>> =>
+  groupedBy(lines, ({ operation }) => operation)
 
 const lineFrom = (text: string): PolicyLine | undefined => {
   const [operation = '', ...rest] = text.split('; ')

@@ -153,7 +153,7 @@ const protectionBy = (demand: Description, methods: ReadonlyArray<string>, polic
 })
 
 const auditedParameters = (route: Route): Pick<AuditedOperation, 'objects' | 'unchecked' | 'unread'> => {
-  const description = descriptionOf(route) ?? noDemand
+  const description: Description = descriptionOf(route) ?? { _tag: 'AnyOf', members: [] }
   const conditions = objectConditionsIn(description)
   // in each way in: no alternative may ask its callers less
   const read = alternativesOf(description).map(({ objects }) =>
@@ -167,8 +167,6 @@ const auditedParameters = (route: Route): Pick<AuditedOperation, 'objects' | 'un
     unread: parameters.filter((name) => !read.every((names) => names.includes(name))),
   }
 }
-
-const noDemand: Description = { _tag: 'AnyOf', members: [] }
 
 const crossSiteCheck = (
   demand: Description,
@@ -225,12 +223,10 @@ const middlewareLayers = (
 const scopeOf = ({ layer: { path, opts } }: PathLayer): string => {
   if (typeof path !== 'string') return String(path)
   return opts.end === false || opts.pathAsRegExp === true
-    ? `${path.replace(wildcardEnd, '').replace(/\/$/, '')}/*`
+    ? // the router's own patterns for `use(f)` and `use('', f)`
+      `${path.replace(/(?:\{\/\*rest\}|\(\?:\\\/\|\$\))$/, '').replace(/\/$/, '')}/*`
     : path
 }
-
-// The router's own patterns for `use(f)` and `use('', f)`
-const wildcardEnd = /(?:\{\/\*rest\}|\(\?:\\\/\|\$\))$/
 
 const auditedFunctionName = (f: Function): string => {
   const param: unknown = Reflect.get(f, 'param')

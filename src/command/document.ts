@@ -5,7 +5,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { visible, type Audit, type AuditedOperation } from '../audit/Audit.js'
 import { inOrder, type Difference } from '../audit/Difference.js'
-import { compareAccess, publicAccess, schemeNames, waysInWords, type AccessPath } from '../audit/Way.js'
+import { compareAccess, demandOf, publicAccess, schemeNames, waysInWords, type AccessPath } from '../audit/Way.js'
 import type { AnyRouter } from '../koa/layer.js'
 import { openApi } from '../openapi/document.js'
 import { pathItemMethods, templatesOf } from '../openapi/paths.js'
@@ -29,16 +29,12 @@ const documentEntries = (document: object): ReadonlyMap<string, DocumentEntry> =
         .map((method): [string, DocumentEntry] => {
           const { security = everywhere } = entriesOf(entriesOf(item)[method])
           const name = `${method.toUpperCase()} ${base}${path}`
-          return [
-            outlineOf(name),
-            { name, ways: Array.isArray(security) ? documentedWays(security, schemes) : undefined },
-          ]
+          const ways = Array.isArray(security) ? documentedWays(security, schemes) : undefined
+          return [name.replace(/\{[^{}]*\}/g, '{}'), { name, ways }]
         }),
     ),
   )
 }
-
-const outlineOf = (name: string): string => name.replace(/\{[^{}]*\}/g, '{}')
 
 // The paths of a document are below the first of its servers
 const basePathOf = (servers: unknown): string => {
@@ -55,12 +51,9 @@ const documentedWays = (
   security.length === 0
     ? [publicAccess]
     : security.map((requirement) => ({
-        demands: Object.entries(entriesOf(requirement)).map(([name, scopes]) => ({
-          credential: documentedScheme(name, schemes),
-          scopes: Array.isArray(scopes) ? scopes.map(String) : [],
-          authorizations: [],
-          objects: [],
-        })),
+        demands: Object.entries(entriesOf(requirement)).map(([name, scopes]) =>
+          demandOf(documentedScheme(name, schemes), Array.isArray(scopes) ? scopes.map(String) : []),
+        ),
         takesAnything: false,
       }))
 

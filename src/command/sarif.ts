@@ -31,7 +31,8 @@ const sarifResult = ({ rule, operation, message, severity, line }: AuditFinding,
   ruleId: rule,
   ruleIndex: Object.keys(findingRules).indexOf(rule),
   level: severity,
-  message: { text: escapedMessage(visible(message)) },
+  // §3.11.5: braces are placeholders, unless they are doubled
+  message: { text: visible(message).replace(/[{}]/g, '$&$&') },
   locations: [
     {
       physicalLocation: { artifactLocation: { uri }, region: { startLine: line ?? 1 } },
@@ -41,9 +42,6 @@ const sarifResult = ({ rule, operation, message, severity, line }: AuditFinding,
   // so that a finding keeps its identity when lines move
   partialFingerprints: { 'koaWithAuth/v1': digest(`${rule} ${visible(operation)}`, 'hex').slice(0, 32) },
 })
-
-// §3.11.5: braces are placeholders, unless they are doubled
-const escapedMessage = (text: string): string => text.replace(/[{}]/g, '$&$&')
 
 const uriOf = (file: string): string => {
   const path = relative(process.cwd(), resolve(file))

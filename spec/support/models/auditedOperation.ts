@@ -1,9 +1,10 @@
 /** Operations of an audit, made without a router. */
 import type { Audit, AuditedOperation } from 'koa-with-auth/audit'
+import { demandOf } from '../../../src/audit/Way.js'
 
 /** A way in by one credential. */
-export const wayOf = (credential: string, scopes: ReadonlyArray<string> = []): AuditedOperation['ways'][number] => ({
-  demands: [{ credential, scopes, authorizations: [], objects: [] }],
+export const wayOf = (credential: string, scopes?: ReadonlyArray<string>): AuditedOperation['ways'][number] => ({
+  demands: [demandOf(credential, scopes)],
   takesAnything: false,
 })
 
