@@ -66,7 +66,7 @@ it('a code and a refresh token are good once, for their client and its verifier;
       state: 's',
       code_challenge,
     })
-    const { headers } = await fetch(`${issuer}/authorize?${asked}`, { redirect: 'manual' })
+    const { headers } = await fetch(`${issuer}/authorize?${String(asked)}`, { redirect: 'manual' })
     const { origin, pathname, searchParams } = new URL(headers.get('location') ?? '')
     expect([origin + pathname, searchParams.get('state')]).toEqual(['https://shop.example/callback', 's'])
     return searchParams.get('code') ?? ''
