@@ -1,8 +1,16 @@
 /** Requests as data, the places of their credentials, and attacks. `mockRequest` refuses what a request does not have. */
+import { option as O } from 'fp-ts'
+import { authenticator, Challenge } from 'koa-with-auth'
 import { mergeRequests, mockRequest, withBearer } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { asServersRead, blindAttacks, leaked, secretsAmong } from '../../src/testing/attacks.js'
-import { addCredential, distinctLocations, locationsIn, valuesAt } from '../../src/testing/CredentialLocation.js'
+import {
+  addCredential,
+  describedLocations,
+  distinctLocations,
+  locationsIn,
+  valuesAt,
+} from '../../src/testing/CredentialLocation.js'
 import { fromOtherSite, printed } from '../../src/testing/requests.js'
 
 // A call that TypeScript refuses, but JavaScript can write
@@ -59,6 +67,23 @@ describe('a request as data', () => {
     ] as const
     const places = ['authorization Bearer', 'header authorization', 'cookie a', 'cookie b', 'query q']
     expect(locationsIn({ url: '/?q=1&q=2', fields })).toEqual(places.map(at))
+  })
+
+  it.each([
+    [{ type: 'apiKey', in: 'query', name: 'key' }, 'query key'],
+    [{ type: 'http', scheme: 'Digest' }, 'authorization Digest'],
+    [{ type: 'oauth2', flows: {} }, 'authorization Bearer'],
+    [{ type: 'openIdConnect', openIdConnectUrl: 'https://login.example' }, 'authorization Bearer'],
+    [{ type: 'mutualTLS' }, undefined],
+  ] as const)('has the credential of %j in %s', (scheme, place) => {
+    const { description } = authenticator({
+      scheme,
+      challenge: Challenge.make('Own'),
+      ambient: false,
+      extract: () => O.none,
+      authenticate: () => true,
+    })
+    expect(describedLocations(description)).toEqual(place === undefined ? [] : [at(place)])
   })
 
   it('has names of fields and schemes in any letter case, but not of cookies and parameters', () => {

@@ -5,20 +5,25 @@ import { laws } from 'koa-with-auth/testing/laws'
 import type { LawOptions } from 'koa-with-auth/testing/laws'
 import { expect } from 'vitest'
 
-/** The broken laws, with their counterexamples. */
-export const breachesOf = async (member: AuthenticatorLike, options: LawOptions): Promise<ReadonlyArray<Violation>> => {
-  const error: unknown = await laws
-    .authenticator(member, options)
-    .check()
-    .then(
-      () => undefined,
-      (broken: unknown) => broken,
-    )
+/** The violations that a check reports: none if it resolves. */
+export const violationsOf = async (check: Promise<unknown>): Promise<ReadonlyArray<Violation>> => {
+  const error: unknown = await check.then(
+    () => undefined,
+    (broken: unknown) => broken,
+  )
   if (error === undefined) return []
   expect(error).toBeInstanceOf(LawViolations)
   expect(error).toBeInstanceOf(Error)
+  // each is in the message
+  for (const { law, counterexample, fix } of (error as LawViolations).violations) {
+    for (const part of [`. ${law}\n`, counterexample.split('\n')[0]!, `fix: ${fix}`])
+      expect((error as LawViolations).message).toContain(part)
+  }
   return (error as LawViolations).violations
 }
+
+export const breachesOf = (member: AuthenticatorLike, options: LawOptions) =>
+  violationsOf(laws.authenticator(member, options).check())
 
 /** A bearer authenticator with this hook. */
 export const bearer = (decide: (token: string) => unknown) =>

@@ -1,21 +1,11 @@
 /** The laws of an error mapper: the default mapper keeps them, and each mistake breaks its law. */
 import { defaultErrorMapper, perFailure, type AuthResponse, type ErrorMapper } from 'koa-with-auth'
-import { LawViolations } from 'koa-with-auth/testing'
 import { laws } from 'koa-with-auth/testing/laws'
 import { describe, expect, it } from 'vitest'
+import { violationsOf } from '../../support/models/brokenLaws.js'
 
-const broken = async (mapper: ErrorMapper): Promise<ReadonlyArray<string>> => {
-  const error: unknown = await laws
-    .errorMapper(mapper)
-    .check()
-    .then(
-      () => undefined,
-      (rejected: unknown) => rejected,
-    )
-  if (error === undefined) return []
-  expect(error).toBeInstanceOf(LawViolations)
-  return (error as LawViolations).violations.map(({ law }) => law)
-}
+const broken = async (mapper: ErrorMapper) =>
+  (await violationsOf(laws.errorMapper(mapper).check())).map(({ law }) => law)
 
 const cycle: { self?: unknown } = {}
 cycle.self = cycle
