@@ -297,6 +297,7 @@ describe('violations', () => {
   it('no refusal of a wrong credential with 400 or 403', async () => {
     const router = routed(bearer)
     const statuses = { malformed: 400, invalid: 403 }
+    // Safe: one of its keys
     const errorMapper: ErrorMapper = (error, request) => ({
       ...defaultErrorMapper(error, request),
       ...(error._tag in statuses && { status: statuses[error._tag as 'invalid'] }),
