@@ -109,6 +109,10 @@ const siteOf = async (issuer: Pick<TestIssuer, 'issuer' | 'subject'>, resource: 
     isActive: true as const,
   })
   router.get('/sign-in', withAuth(null), begin(provider, { as }))
+  router.post('/password', withAuth(null), async (ctx) => {
+    await parts.logIn(ctx, { username: 'anna', isActive: true })
+    ctx.status = 204
+  })
   router.post('/link', withAuth(sessionAuth()), begin(provider, { intent: 'link' }))
   const code = secondFactor({
     factors: [{ method: 'totp', verify: (_user, given) => Promise.resolve(given === '1') }],
@@ -199,6 +203,12 @@ const signedIn = async (options?: SiteOptions) => {
   const made = await start(options)
   return { ...made, anna: await made.site.signIn() }
 }
+
+const posted = (body: object): RequestInit => ({
+  method: 'POST',
+  body: JSON.stringify(body),
+  headers: { 'Content-Type': 'application/json' },
+})
 
 const atLater = (ms: number): void => {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + ms })
@@ -345,9 +355,7 @@ it('what came with a first factor is kept once the second one has come', async (
   const arrived = await anna.open(`${site.origin}/sign-in`, (url) => url.includes('/callback'))
   const { handle } = JSON.parse((await anna.send(arrived.stopped)).body) as { handle: string }
   expect((await site.get(anna, '/token')).status).toBe(401)
-  const body = JSON.stringify({ handle, code: '1' })
-  const done = await site.get(anna, '/code', { method: 'POST', body, headers: { 'Content-Type': 'application/json' } })
-  expect(done.status).toBe(200)
+  expect((await site.get(anna, '/code', posted({ handle, code: '1' }))).status).toBe(200)
   expect(decodeJwt((await site.get(anna, '/token')).body).sub).toBe('anna')
 })
 
@@ -478,11 +486,7 @@ describe('a grant that has ended', () => {
   it('of a sign-in by a token comes after its second factor, too', async () => {
     const { site } = await start({ as: 'bearer', factors: true })
     const { handle } = await site.signInDevice()
-    const done = await fetch(`${site.origin}/code`, {
-      method: 'POST',
-      body: JSON.stringify({ handle, code: '1' }),
-      headers: { 'Content-Type': 'application/json' },
-    })
+    const done = await fetch(`${site.origin}/code`, posted({ handle, code: '1' }))
     const { access_token } = (await done.json()) as { access_token: string }
     expect(decodeJwt((await site.by(access_token, '/token')).body).sub).toBe('anna')
   })
@@ -524,38 +528,72 @@ describe('a grant that has ended', () => {
   })
 
   it.each([
-    ['user', 'update', 'signIn'],
-    ['user', 'insert', 'signIn'],
-    ['session', 'insert', 'signIn'],
-    ['session', 'add', 'signIn'],
-    ['user', 'update', 'link'],
-    ['session', 'update', 'link'],
-  ] as const)('of a %s is not kept if the user signs out everywhere before %s', async (per, before, intent) => {
-    let everywhere: (() => Promise<void>) | undefined
+    // a link adds a second grant
+    ['signs out everywhere', 'a sign-in', 'user', 'update', 1],
+    ['signs out everywhere', 'a sign-in', 'user', 'insert', 1],
+    ['signs out everywhere', 'a sign-in', 'session', 'insert', 1],
+    ['signs out everywhere', 'a sign-in', 'session', 'add', 1],
+    ['signs out everywhere', 'a link', 'user', 'update', 2],
+    ['signs out everywhere', 'a link', 'session', 'update', 2],
+    ['signs out everywhere', 'a first factor', 'user', 'insert', 1],
+    ['signs out everywhere', 'a first factor', 'session', 'add', 1],
+    ['signs out everywhere', 'a first factor', 'session', 'the code', 1],
+    ['signs out everywhere', 'a second factor', 'session', 'insert', 1],
+    ['signs out', 'a link', 'session', 'update', 2],
+    ['signs out', 'a link', 'session', 'add', 1],
+    ['signs out', 'a link after a password', 'session', 'insert', 1],
+    ['ends the session', 'a sign-in', 'session', 'insert', 1],
+    ['ends the session', 'a sign-in', 'session', 'add', 1],
+    ['ends the session', 'a link', 'session', 'update', 2],
+    ['ends the session', 'a second factor', 'session', 'add', 1],
+  ] as const)('is revoked if the user %s during %s, per %s, before %s', async (way, during, per, before, count) => {
+    let end: (() => Promise<unknown>) | undefined
+    let entry = ''
     const kept = memoryStore()
     const store = aroundStore(
       () => kept,
       async (method, args, ask) => {
-        const end = method === before && String(args[0]).startsWith('koa-with-auth/upstream') ? everywhere : undefined
-        if (end === undefined) return ask()
-        everywhere = undefined
-        await end()
+        const [key, text] = args.map(String)
+        if (method === 'insert' && key?.startsWith('koa-with-auth/sign-in/')) entry = String(text)
+        if (method !== before || !/^koa-with-auth\/upstream\/\S+$/.test(String(key))) return ask()
+        const now = end
+        end = undefined
+        await now?.()
         return ask()
       },
     )
-    const { site, issuer } = await start({ per, store, revoke: true })
-    const signOut = () => site.parts.logOutEverywhere('anna')
-    if (intent === 'signIn') everywhere = signOut
-    const anna = await site.signIn()
-    if (intent === 'link') {
-      everywhere = signOut
+    const list = way === 'ends the session'
+    const { site, issuer } = await start({ per, store, list, revoke: true, factors: during.endsWith('factor') })
+    const anna = userAgent()
+    const ways = {
+      'signs out everywhere': () => site.parts.logOutEverywhere('anna'),
+      'signs out': () => site.get(anna, '/sign-out'),
+      'ends the session': () => site.parts.endSession('anna', (JSON.parse(entry) as { id: string }).id),
+    }
+    const link = async () => {
       const begun = await site.get(anna, '/link', { method: 'POST' })
       await anna.open(begun.location ?? '', (url) => url === `${site.origin}/`)
     }
-    expect(everywhere).toBe(undefined)
+    const first = async () => {
+      issuer.subject = 'anna'
+      const { stopped } = await anna.open(`${site.origin}/sign-in`, (url) => url.includes('/callback'))
+      return (JSON.parse((await anna.send(stopped)).body) as { handle: string }).handle
+    }
+    const second = (handle: string) => site.get(anna, '/code', posted({ handle, code: '1' }))
+    if (during === 'a link') await site.signIn('anna', anna)
+    if (during === 'a link after a password') await site.get(anna, '/password', { method: 'POST' })
+    const begun = during === 'a second factor' ? await first() : ''
+    end = ways[way]
+    if (during === 'a sign-in') await site.signIn('anna', anna)
+    else if (during === 'a second factor') await second(begun)
+    else if (during === 'a first factor') {
+      const handle = await first()
+      if (before === 'the code') await end()
+      expect((await second(handle)).status).toBe(400)
+    } else await link()
+    if (before !== 'the code') expect(end).toBe(undefined)
     expect((await site.get(anna, '/token')).status).toBe(401)
-    // a link adds a second grant
-    await expect.poll(() => issuer.revoked.length).toBe(intent === 'link' ? 2 : 1)
+    await expect.poll(() => issuer.revoked.length).toBe(count)
   })
 
   it('ends here at once, also if the provider cannot revoke', async () => {

@@ -114,8 +114,10 @@ const detailsFrom = (options: LogInOptions): Details => {
 }
 
 // With a list, the name of the grants in a session is the id of its entry
-const sessionNames = ({ list, label }: SessionHost, request: Request, { grant }: OwnLogInOptions): Details =>
-  list === undefined ? { grant } : { listed: grant ?? randomId(16), label: labelIn(label?.(request)) }
+const sessionNames = ({ list, label, grants }: SessionHost, request: Request, { grant }: OwnLogInOptions): Details =>
+  list === undefined
+    ? { grant: grant ?? (grants.size > 0 ? randomId(16) : undefined) }
+    : { listed: grant ?? randomId(16), label: labelIn(label?.(request)) }
 
 const labelIn = (said: unknown): string | undefined => {
   const label = unawaited(said)

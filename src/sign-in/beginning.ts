@@ -288,12 +288,14 @@ export const sealFirst = async <Ask, Kept>(
   const made = leads(sent.right) ? sent.right : (sent.right.body ?? {})
   const ofPage = kind.form?.path === undefined ? known?.form : kind.form
   const form = as === 'bearer' ? undefined : ofPage
-  begunFactors.set(ctx, { subject, kind: pages.familyOf(kind), made, form })
+  begunFactors.set(ctx, { subject, stamp, kind: pages.familyOf(kind), made, form })
   return made
 }
 
-interface BegunFactor {
+export interface BegunFactor {
   readonly subject: string
+  /** The revocation stamp of the user when the first factor was given. */
+  readonly stamp: string
   readonly kind: string
   readonly made: object
   /** The fields of its page, if it is known where the answer is posted. */

@@ -264,7 +264,7 @@ const renderDefaultPage = (ctx: Context, page: Page): string => {
   )
 }
 
-/** Answers with HTML. `openerPolicy` are the directives of its policy that allow something: by default, a form. */
+/** Answers with HTML. `allowed` are the directives of its policy that allow something: by default, a form. */
 const respondHtml = (ctx: Context, html: string, allowed = formPolicy): void => {
   ctx.set({
     'Cache-Control': 'no-store',

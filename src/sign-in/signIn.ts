@@ -13,7 +13,7 @@ import { checkHook, checkOptions, declareFactory, type Checks } from '../core/op
 import { endGrants, grantHolder, grantIn, type GrantHolder } from '../sessions/grants.js'
 import { proofsIn, SignInRefused } from '../sessions/SignIn.js'
 import type { BearerSignIn, OwnLogInOptions, SignIn } from '../sessions/SignIn.js'
-import { begunFactors, checkKind, lastingIn, respondSecond, stampOfUser } from './beginning.js'
+import { begunFactors, checkKind, lastingIn, respondSecond, stampOfUser, type BegunFactor } from './beginning.js'
 import { randomId } from '../crypto/secrets.js'
 import { lifetimesFor, signInChecks, type SignInOptions } from './Lifetimes.js'
 import { BY_TOKEN, type Finished } from './ceremony.js'
@@ -177,7 +177,7 @@ const finishUp = async (self: FinishRun, finished: Finished) => {
   if (E.isRight(answer)) return acceptUser(self, finished, lasting, answer.right)
   const isOwn = answer.left._tag === 'invalid' && answer.left.reason === undefined
   const second = begunFactors.get(ctx)
-  if (second !== undefined) await keepPending(visit, kind.name, second.subject, proof)
+  if (second !== undefined) await keepPending(visit, kind.name, second, proof)
   return isOwn && (second !== undefined || !pages.isUnanswered(ctx))
     ? E.right({ user: second?.subject, isAccepted: second !== undefined })
     : E.left(isOwn ? AuthErrors.unfinished('noAccount') : answer.left)
@@ -230,7 +230,11 @@ const keepGrants = async (
     for (const one of before) await keeper.adopt(holder, one)
     if (keeper.kind === kind.name) await keeper.keep(holder, proof, false)
   }
-  // a sign-out everywhere that came meanwhile found no grant to end
+  await endIfOver(visit, holder, stamp)
+}
+
+// A sign-out everywhere that came meanwhile found no grant to end
+const endIfOver = async (visit: Visit, holder: GrantHolder, stamp: string | undefined): Promise<void> => {
   if ((await stampOfUser(visit, holder.user)) !== stamp) await endGrants(visit.host, holder.user, holder, true)
 }
 
@@ -248,10 +252,11 @@ const keepFurther = async (self: FinishRun, finished: Finished): Promise<void> =
 }
 
 // A second factor comes first
-const keepPending = async ({ host }: Visit, kind: string, user: string, proof: object): Promise<void> => {
-  for (const keeper of host.grants.values()) {
-    if (keeper.kind === kind) await keeper.keep(grantHolder(host, user, {}), proof, true)
-  }
+const keepPending = async (visit: Visit, kind: string, second: BegunFactor, proof: object): Promise<void> => {
+  const holder = grantHolder(visit.host, second.subject, {})
+  const keepers = [...visit.host.grants.values()].filter((keeper) => keeper.kind === kind)
+  for (const keeper of keepers) await keeper.keep(holder, proof, true)
+  if (keepers.length > 0) await endIfOver(visit, holder, second.stamp)
 }
 
 // After a failure: the same form, if the same handle may be answered again

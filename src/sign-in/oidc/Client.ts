@@ -152,7 +152,7 @@ export const answerOf = <A>(hook: () => A | Promise<A>): Promise<A> =>
 
 /** An answer of a provider that a check of our own refuses. */
 export class Rejected extends Error {
-  override readonly name = 'Refused'
+  override readonly name = 'Rejected'
 }
 
 // --- the request that a browser takes to a provider

@@ -58,7 +58,7 @@ const isHashOf = (hash: unknown, { access_token: token, id_token: idToken = '' }
 }
 
 /**
- * The proof in the claims of an ID token, which came with these tokens. Throws `Refused` for claims that prove nothing. The tolerance
+ * The proof in the claims of an ID token, which came with these tokens. Throws `Rejected` for claims that prove nothing. The tolerance
  * is in seconds.
  */
 export const proofIn = (

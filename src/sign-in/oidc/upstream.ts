@@ -116,6 +116,9 @@ const GRANT_MINUTE = 60_000
 /** How long a second factor may take, in milliseconds. */
 const PENDING = 30 * GRANT_MINUTE
 
+/** How long a request that keeps a grant may take after its session has ended, in milliseconds. */
+const OVER = 5 * GRANT_MINUTE
+
 /** How long the grant of a user is kept after it was used last, in milliseconds: a year. */
 const LASTING = 365 * 24 * 60 * GRANT_MINUTE
 
@@ -137,7 +140,10 @@ const pendingOf = (kind: string, holder: GrantHolder, proof: object): GrantPlace
 const notify = ({ issuer }: TokenClient, application: string, user: string, event: UpstreamEvent['event']): void =>
   report('upstream')(() => ({ event, application, issuer, user: recordDigest('user', application, user) }))
 
-// The grants of all sessions of a user
+// Is live for a while after the session of a grant has ended
+const overKey = ({ key }: Pick<GrantPlace, 'key'>): string => `${key} over`
+
+// The grants of all sessions of a user, and those that wait for a second factor
 const grantsOfUser = (holder: GrantHolder, kind: string): string => grantKey(holder, kind, 'all')
 
 const providerGrants = (
@@ -154,6 +160,13 @@ const providerGrants = (
     const tokens = await takeGrant(grants(holder), { key })
     if (tokens !== undefined) dropped(tokens)
   }
+  const keepAt = async (holder: GrantHolder, place: GrantPlace | undefined, tokens: Tokens): Promise<void> => {
+    if (place === undefined) return
+    await keepGrant(grants(holder), place, tokens)
+    await holder.store.add(grantsOfUser(holder, kind.name), place.key, place.lifetime)
+    const [over] = await holder.store.get([overKey(place)])
+    if (over !== undefined) await ended(holder, place.key)
+  }
   const self: ProviderGrants = {
     kind: kind.name,
     upstreams: [],
@@ -164,31 +177,24 @@ const providerGrants = (
     keep: async (holder, proof, isPending) => {
       const answer = providerAnswer(proof)
       if (answer === undefined) return
-      const tokens = grantedTokens(answer.tokens)
-      if (isPending) await keepGrant(grants(holder), pendingOf(kind.name, holder, proof), tokens)
-      else await keepFor(self, holder, tokens)
+      const place = isPending ? pendingOf(kind.name, holder, proof) : placeFor(self, kind.name, holder)
+      await keepAt(holder, place, grantedTokens(answer.tokens))
     },
     adopt: async (holder, proof) => {
       if (!('issuer' in proof)) return
       const tokens = await takeGrant(grants(holder), pendingOf(kind.name, holder, proof))
-      if (tokens !== undefined) await keepFor(self, holder, tokens)
+      if (tokens !== undefined) await keepAt(holder, placeFor(self, kind.name, holder), tokens)
     },
     end: async (holder, isEverywhere) => {
       const place = placeFor(self, kind.name, holder)
+      // before the grant is looked for, so that of an end and a keeping at once, either finds the other
+      if (place !== undefined && per === 'session') await holder.store.insert(overKey(place), 'over', OVER)
       if (place !== undefined && (per === 'session' || isEverywhere)) await ended(holder, place.key)
-      if (!isEverywhere || per === 'user') return
-      const all = await holder.store.members(grantsOfUser(holder, kind.name))
+      const all = isEverywhere ? await holder.store.members(grantsOfUser(holder, kind.name)) : []
       await Promise.all(all.map((key) => ended(holder, key)))
     },
   }
   return self
-}
-
-const keepFor = async (self: ProviderGrants, holder: GrantHolder, tokens: Tokens): Promise<void> => {
-  const place = placeFor(self, self.kind, holder)
-  if (place === undefined) return
-  await keepGrant(self.grants(holder), place, tokens)
-  if (self.per === 'session') await holder.store.add(grantsOfUser(holder, self.kind), place.key, place.lifetime)
 }
 
 const grantsByStore = (client: TokenClient, dropped: Grants['dropped']): ProviderGrants['grants'] => {
