@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { localPath } from 'koa-with-auth/sign-in'
 import { describe, expect, it } from 'vitest'
 import { type AuthError } from 'koa-with-auth'
+import { recordsOf } from '../support/runs/eventRecords.js'
 import { keyOf, LIFETIME, world, type Sent } from '../support/models/ceremonyModel.js'
 
 const reasonOf = (ended: E.Either<AuthError, unknown>) =>
@@ -166,6 +167,7 @@ describe('C-01 the laws of a ceremony', () => {
 
   it('silence: unknown, forged, foreign and spent are one failure', async () => {
     const w = world()
+    const records = recordsOf('ceremony')
     const sent = await w.begin(0, 'mine')
     await w.finish(0, 'mine', sent)
     const failures = await Promise.all([
@@ -177,6 +179,12 @@ describe('C-01 the laws of a ceremony', () => {
       w.finish(0, 'mine', sent),
     ])
     expect(new Set(failures.map((one) => JSON.stringify(one))).size).toBe(1)
+    // in the records, a spent one alone is known
+    expect(records.map(({ event, ...of }) => [event, 'reason' in of && of.reason])).toEqual([
+      ...['begun', 'finished'].map((event) => [event, false]),
+      ...Array<[string, string]>(5).fill(['refused', 'unknown']),
+      ['refused', 'used'],
+    ])
   })
 
   it('a handle has one spelling', async () => {
@@ -286,6 +294,17 @@ describe('C-01 the laws of a ceremony', () => {
       }
     }
     expect(reasonOf(await w.finish(0, 'the secret of the browser', waiting, 'anna'))).toBe('in')
+  })
+
+  it('pages: what is concealed for a browser is revealed to it alone, after a rotation of the keys, too', () => {
+    const w = world()
+    const hidden = w.made.conceal('one', 'the page')
+    w.rotate([keyOf('b'), keyOf('a')])
+    expect(w.made.reveal('one', hidden)).toBe('the page')
+    const refused = [w.made.reveal('two', hidden), w.made.reveal('one', `${hidden}=`), w.made.reveal('one', 'AAAA')]
+    w.rotate([keyOf('b')])
+    expect([...refused, w.made.reveal('one', hidden)]).toEqual(Array(4).fill(undefined))
+    expect(Buffer.from(hidden, 'base64url').toString('latin1')).not.toContain('page')
   })
 
   it('secrets: for another purpose, kind or browser they differ', async () => {

@@ -73,18 +73,21 @@ describe('exchange', () => {
   })
 
   it.each([
-    ['its own', 20, 300],
-    ["the caller's", 300, 20],
-  ])('is asked again when %s life is at its end', async (_whose, expiresIn, subjectLasts) => {
+    ['its own', 20, 300, 10_000],
+    ["the caller's", 300, 20, 10_000],
+    ['an unsaid', undefined, 300, 50_000],
+  ])('is asked again when %s life is at its end', async (_whose, expiresIn, subjectLasts, ends) => {
     vi.useFakeTimers({ toFake: ['Date'] })
     onTestFinished(() => void vi.useRealTimers())
     const { issuer, get, token } = await start()
-    issuer.expiresIn = expiresIn
+    // Safe: what a provider may leave out
+    issuer.expiresIn = expiresIn as number
     const subject = token({ exp: Math.floor(Date.now() / 1000) + subjectLasts })
     await get(subject)
+    vi.setSystemTime(Date.now() + ends - 2000)
     await get(subject)
     expect(issuer.tokenRequests).toHaveLength(1)
-    vi.setSystemTime(Date.now() + 11_000)
+    vi.setSystemTime(Date.now() + 3000)
     expect((await get(subject)).status).toBe(200)
     expect(issuer.tokenRequests).toHaveLength(2)
   })

@@ -41,7 +41,9 @@ beforeAll(async () => {
 })
 
 type Given = Partial<PasswordSignInOptions<User>>
-type Pages = Pick<SessionsOptions<User | undefined>, 'origin' | 'pages' | 'texts'> & { readonly above?: Middleware }
+type Pages = Pick<SessionsOptions<User | undefined>, 'bearer' | 'origin' | 'pages' | 'texts'> & {
+  readonly above?: Middleware
+}
 
 /** anna has a password, bert has none; the second factor of sam is always 1. */
 const start = async (options: Given = {}, { pages, texts, above, ...given }: Pages = {}) => {
@@ -285,6 +287,24 @@ describe('a password', () => {
     await expectAnonymous(visitor)
   })
 
+  it.each([
+    ['before the second factor is chosen', 1],
+    ['before its code is typed', 2],
+  ])('signs in no user who signs out everywhere %s', async (_when, ends) => {
+    let times = 0
+    const code = secondFactor({ factors: [{ method: 'own', verify: async () => true }] })
+    const { site, visitor } = await start({
+      factors: async ({ username }) => {
+        if (++times === ends) await site.signing.logOutEverywhere(username)
+        return code
+      },
+    })
+    const half = await send(visitor, { ...right, username: 'sam' })
+    const answer = await send(visitor, { ...Object(half.body), username: 'sam', code: '1' })
+    expect([half.status, answer.status, answer.body]).toMatchObject([200, 400, { reason: 'unknown' }])
+    await expectAnonymous(visitor)
+  })
+
   it('is counted by itself: ten for an account from an address, and none for what was right', async () => {
     const { site } = await start()
     for (let at = 0; at < 12; at++) expect((await send(site.visitor(), right)).status).toBe(204)
@@ -459,6 +479,15 @@ describe('a page', () => {
       ['sam', false],
     ])
     await expectUser(sam, 'sam')
+  })
+
+  it('whose sign-in a token carries leads nowhere, whatever signedIn writes', async () => {
+    const { visitor } = await start({ as: 'bearer', signedIn: (ctx) => ctx.redirect('/new-device') }, { bearer: true })
+    const answer = await send(visitor, right)
+    const { status, headers, body } = answer
+    expect([status, headers['location'], setCookies(answer)]).toEqual([200, undefined, []])
+    expect(headers['cache-control']).toBe('no-store')
+    expect(body).toEqual({ access_token: expect.any(String), token_type: 'Bearer', expires_in: expect.any(Number) })
   })
 
   it('signs in no user if signedIn throws', async () => {

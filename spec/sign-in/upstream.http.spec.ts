@@ -359,6 +359,21 @@ it('what came with a first factor is kept once the second one has come', async (
   expect(decodeJwt((await site.get(anna, '/token')).body).sub).toBe('anna')
 })
 
+it('of two first factors of a user, each second factor gets its own', async () => {
+  const { site, issuer } = await start({ factors: true })
+  issuer.subject = 'anna'
+  const halves = []
+  for (const browser of [userAgent(), userAgent()]) {
+    atLater(1000)
+    const { stopped } = await browser.open(`${site.origin}/sign-in`, (url) => url.includes('/callback'))
+    halves.push([browser, (JSON.parse((await browser.send(stopped)).body) as { handle: string }).handle] as const)
+  }
+  for (const [browser, handle] of halves) await site.get(browser, '/code', posted({ handle, code: '1' }))
+  const tokens = await Promise.all(halves.map(([browser]) => site.get(browser, '/token')))
+  expect(tokens.map(({ status }) => status)).toEqual([200, 200])
+  expect(new Set(tokens.map(({ body }) => body)).size).toBe(2)
+})
+
 describe('a grant that has ended', () => {
   it('is a 401 with why, a challenge, and a session that goes on', async () => {
     const { site, issuer, refreshes, anna } = await signedIn()
