@@ -77,20 +77,33 @@ export const shownBy = (
   return kept === undefined ? [] : kind.shows(kept as never)
 }
 
-/** Answers with a page; the status and the headers are those of its failure. `otherwise` is called if the application makes none. */
+/**
+ * Answers with a page; the status and the headers are those of its failure. If the application makes none, it is a plain page, and
+ * `allowed` are the directives of its policy that allow something: by default, a form.
+ */
 export const respondPage = async (
   ctx: Context,
   page: Page,
   { status, headers = {} }: Pick<AuthResponse, 'status' | 'headers'> = { status: 200 },
-  otherwise = () => respondHtml(ctx, renderDefaultPage(ctx, page)),
+  plainPage = () => renderDefaultPage(ctx, page),
+  allowed = formPolicy,
 ): Promise<void> => {
   const made: unknown = await requestSessionOf(ctx).host?.pages?.(page, ctx)
-  if (typeof made === 'string') {
-    ctx.body = made
-    ctx.type = 'html'
-  } else if (made !== undefined) {
+  if (made !== undefined && typeof made !== 'string') {
     throw new TypeError('sessions(app, { pages }): it must return HTML as a string, or undefined after ctx.render')
-  } else if ((ctx.body ?? undefined) === undefined && !ctx.res.hasHeader('location')) otherwise()
+  }
+  const isPlain = made === undefined && (ctx.body ?? undefined) === undefined && !ctx.res.hasHeader('location')
+  if (isPlain) {
+    ctx.set({
+      'X-Content-Type-Options': 'nosniff',
+      'Content-Security-Policy': `default-src 'none'; ${allowed}; frame-ancestors 'none'; base-uri 'none'`,
+    })
+    ctx.status = 200
+  }
+  if (isPlain || made !== undefined) {
+    ctx.body = made ?? plainPage()
+    ctx.type = 'html'
+  }
   if (ctx.status < 300 || ctx.status >= 400) ctx.status = status
   ctx.set({ 'Cache-Control': 'no-store', 'Referrer-Policy': hasForm(page) ? 'same-origin' : 'no-referrer' })
   for (const [name, value] of Object.entries(headers)) ctx.set(name, [value].flat())
@@ -264,18 +277,6 @@ const renderDefaultPage = (ctx: Context, page: Page): string => {
   )
 }
 
-/** Answers with HTML. `allowed` are the directives of its policy that allow something: by default, a form. */
-const respondHtml = (ctx: Context, html: string, allowed = formPolicy): void => {
-  ctx.set({
-    'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
-    'Content-Security-Policy': `default-src 'none'; ${allowed}; frame-ancestors 'none'; base-uri 'none'`,
-  })
-  ctx.status = 200
-  ctx.type = 'html'
-  ctx.body = html
-}
-
 // --- popups
 
 // The same in every answer, so that the policy can name its hash
@@ -299,21 +300,17 @@ const openerPolicy = `script-src 'sha256-${digest(script, 'base64')}'; form-acti
 // An opener of another origin cannot be asked for its origin: the browser throws. It gets nothing. The opener is
 // missing if a page on the way had the policy `Cross-Origin-Opener-Policy: same-origin`, or if the popup was opened
 // with `noopener`.
-const respondToOpener = (ctx: Context, end: Page): Promise<void> =>
-  respondPage(ctx, { ...end, script }, undefined, () => {
-    const to = escapeHtml(end.action)
-    respondHtml(
-      ctx,
-      `<!doctype html>
+const respondToOpener = (ctx: Context, end: Page): Promise<void> => {
+  const to = escapeHtml(end.action)
+  const html = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Signed in</title>
 <noscript><meta http-equiv="refresh" content="0;url=${to}"></noscript>
 </head><body><a href="${to}">Continue</a>
 <script>${script}</script>
 </body></html>
-`,
-      openerPolicy,
-    )
-  })
+`
+  return respondPage(ctx, { ...end, script }, undefined, () => html, openerPolicy)
+}
 
 // --- links
 
@@ -359,8 +356,7 @@ export const linkPage = (
       fields: [...(isKind ? shownBy(ctx, given, handle) : []), ...linkFields(query.get('key') ?? '', fields)],
       action: sentPath(ctx),
     }
-    if (texts === undefined) return respondPage(ctx, page)
-    return respondPage(ctx, page, undefined, () => respondHtml(ctx, pageHtml(page, texts)))
+    return respondPage(ctx, page, undefined, texts && (() => pageHtml(page, texts)))
   }
 }
 
