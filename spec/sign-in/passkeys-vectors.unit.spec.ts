@@ -74,15 +74,14 @@ const used = async (vector: Omit<Vector, 'name' | 'flags'>, over: Partial<Vector
 describe.each(vectors)('W-03 $name', (vector) => {
   it('is registered, and used', async () => {
     expect(await registered(vector)).toMatchObject({ counter: 0, userVerified: false, ...vector.flags })
-    const { flags } = vector
-    expect(await used(vector)).toStrictEqual({ _tag: 'Used', used: { counter: 0, userVerified: false, ...flags } })
+    expect(await used(vector)).toStrictEqual({ counter: 0, userVerified: false, ...vector.flags })
   })
 
   it('is refused where the user must be verified, or for another RP id or origin', async () => {
     const { registration } = vector
     for (const at of [strict, { ...party, id: 'example.com' }, { ...party, origins: ['https://example.com'] }]) {
       expect(await registered(vector, at)).toBeUndefined()
-      expect((await used(vector, {}, at))._tag).toBe('Refused')
+      expect(await used(vector, {}, at)).toBeUndefined()
     }
     expect(
       await registered({ ...vector, registration: { ...registration, challenge: vector.assertion.challenge } }),
@@ -92,13 +91,9 @@ describe.each(vectors)('W-03 $name', (vector) => {
   it.each(['challenge', 'clientDataJSON', 'authenticatorData', 'signature'] as const)(
     'is refused with another %s',
     async (name) => {
-      expect(
-        (
-          await used(vector, {
-            [name]: name === 'clientDataJSON' ? `${vector.assertion[name]}20` : changed(vector.assertion[name]),
-          })
-        )._tag,
-      ).toBe('Refused')
+      const { [name]: sent } = vector.assertion
+      const other = name === 'clientDataJSON' ? `${sent}20` : changed(sent)
+      expect(await used(vector, { [name]: other })).toBeUndefined()
     },
   )
 })
@@ -118,12 +113,12 @@ describe.each(more)('W-03 $name', (vector) => {
   it(vector.isAccepted ? 'is registered, and used' : 'is refused', async () => {
     const made = await registered(vector, framed)
     expect(made !== undefined).toBe(vector.isAccepted)
-    if (made !== undefined) expect(await used(vector, {}, framed)).toHaveProperty('_tag', 'Used')
+    if (made !== undefined) expect(await used(vector, {}, framed)).toHaveProperty('counter')
   })
 
   if (!vector.isAccepted) return
   it('is refused with another signature', async () => {
     const signature = changed(vector.assertion.signature)
-    expect(await used(vector, { signature }, framed)).toHaveProperty('_tag', 'Refused')
+    expect(await used(vector, { signature }, framed)).toBeUndefined()
   })
 })

@@ -113,9 +113,6 @@ interface NewPasskey extends UsedPasskey {
   readonly aaguid: string
 }
 
-/** The result for an assertion. */
-type Checked = { readonly _tag: 'Used'; readonly used: UsedPasskey } | { readonly _tag: 'Refused' }
-
 // The library throws for almost everything that is wrong, also by accident
 const unlessRejected = async <A>(check: () => Promise<A | undefined>): Promise<A | undefined> => {
   try {
@@ -214,14 +211,14 @@ export const checkRegistration = (
 const decoy = 'pQECAyYgASFYIOj13c-V9CDuWXga26rB9TdKjwhnpm5pyPQN90_s4pQRIlggvl-ZY9X-620-GXR9M5pSzd1sB2d-VoOftiToDLTEdzg'
 
 /**
- * Checks an assertion with the record that has the id of the answer, or without any: then it is refused. Never rejects.
+ * Checks an assertion with the record that has the id of the answer; `undefined` if anything is wrong, or without a record. Never rejects.
  */
 export const checkAssertion = async (
   party: PasskeyParty,
   challenge: string,
   answer: Assertion,
   record: PasskeyRecord | undefined,
-): Promise<Checked> => {
+): Promise<UsedPasskey | undefined> => {
   const { id, clientDataJSON, authenticatorData, signature, userHandle } = answer
   const info = await unlessRejected(async () => {
     const publicKey = Uint8Array.from(Buffer.from(record?.publicKey ?? decoy, 'base64url'))
@@ -238,10 +235,7 @@ export const checkAssertion = async (
   })
   const isOurs =
     record !== undefined && record.id === id && record.rpId === party.id && record.userHandle === userHandle
-  if (info === undefined || !isOurs || !isFramedWell(party, answer)) return { _tag: 'Refused' }
+  if (info === undefined || !isOurs || !isFramedWell(party, answer)) return undefined
   const { newCounter: counter, userVerified, credentialDeviceType, credentialBackedUp: backedUp } = info
-  return {
-    _tag: 'Used',
-    used: { counter, userVerified, backupEligible: credentialDeviceType === 'multiDevice', backedUp },
-  }
+  return { counter, userVerified, backupEligible: credentialDeviceType === 'multiDevice', backedUp }
 }

@@ -175,11 +175,11 @@ const using = (setting: ResolvedOptions, kind: string, ...intents: ReadonlyArray
       const { id } = answer
       const found = await inStore.find(id)
       const record = found?.record
-      const checked = await checkAssertion(party, answer.client.challenge, answer, record)
-      if (found === undefined || record === undefined || checked._tag === 'Refused') return refusedPasskey
+      const used = await checkAssertion(party, answer.client.challenge, answer, record)
+      if (found === undefined || record === undefined || used === undefined) return refusedPasskey
       // of a step-up, and of a sign-in after a first factor
       if (subject !== undefined && subject !== record.user) return E.left(unfinished('anotherUser'))
-      const { userVerified, ...use } = checked.used
+      const { userVerified, ...use } = used
       // of two answers with one counter at the same time, the second finds the counter of the first
       if (await inStore.use(found, use, Date.now())) return E.right(proofOf(record.user, id, { ...use, userVerified }))
       const now = await inStore.find(id)
