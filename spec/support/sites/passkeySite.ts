@@ -6,7 +6,7 @@ import { withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { begin, finish } from 'koa-with-auth/sign-in'
-import { passkeys, type PasskeysOptions } from 'koa-with-auth/sign-in/passkeys'
+import { passkeys, type Passkeys, type PasskeysOptions } from 'koa-with-auth/sign-in/passkeys'
 import {
   softwareAuthenticator,
   type CreationOptions,
@@ -65,6 +65,8 @@ export interface PasskeySiteOptions {
   readonly fresh?: number
   /** Another page, at `/page`. */
   readonly page?: string
+  /** More routes. */
+  readonly routes?: (router: Router, passkey: Passkeys) => void
 }
 
 const page = `<!doctype html><html lang="en"><title>A site</title><link rel="icon" href="data:,">
@@ -153,6 +155,7 @@ export const passkeySite = (options: PasskeySiteOptions = {}): PasskeySite => {
       return userOf(proof.subject)
     }),
   )
+  options.routes?.(router, passkey)
   app.use(passkey.related)
   app.use(router.routes())
   return { app, store: passkeysIn(store), calls }
