@@ -1,8 +1,7 @@
 /** O-17: what a provider's proof is worth, when an operation asks for a fresh one. */
 import type Router from '@koa/router'
 import { sessionAuth, withAuth } from 'koa-with-auth'
-import { begin } from 'koa-with-auth/sign-in'
-import { oidc, type OidcKind } from 'koa-with-auth/sign-in/oidc'
+import { oidc } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it } from 'vitest'
 import { newBrowser, providerSite, shopAt, type ProviderSite } from '../support/sites/providerSite.js'
 import { plainKind } from '../support/sites/wrongProviderSite.js'
@@ -19,7 +18,7 @@ const start = async () => {
       provider: oidc(shopAt(provider.issuer, callback('provider'))),
       plain: plainKind(provider.issuer, callback('plain')),
     }),
-    routes: (router: Router, { provider: kind }) => {
+    routes: (router: Router) => {
       const fresh = withAuth(sessionAuth({ proof: { maxAge: 300_000 } }))
       router.post('/transfer', fresh, (ctx) => (ctx.body = { done: true }))
       router.post('/hour', withAuth(sessionAuth({ proof: { maxAge: 3 * HOUR * 1000 } })), (ctx) => (ctx.body = {}))
@@ -28,8 +27,6 @@ const start = async () => {
         withAuth(sessionAuth({ proof: { methods: ['oidc', 'oauth2'] } })),
         (ctx) => (ctx.body = {}),
       )
-      // Safe: it is made by `oidc` above
-      router.post('/prove', withAuth(sessionAuth()), begin(kind as OidcKind, { intent: 'stepUp' }))
     },
   })
   return { provider, site, browser: newBrowser() }

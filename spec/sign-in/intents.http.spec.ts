@@ -127,6 +127,24 @@ describe('C-12 the hook for an intent', () => {
   })
 })
 
+describe('C-12 a step-up at a provider', () => {
+  it.each([
+    ['now', () => ({ auth_time: seconds() }), [303, undefined], 200],
+    ['an hour ago', () => ({ auth_time: seconds() - 3600 }), [400, 'provider'], 403],
+    ['at a time that is not said', () => ({}), [400, 'provider'], 403],
+  ])('asks the user there, and is a proof under another id if that was %s', async (_when, said, expected, transfer) => {
+    const { provider, site, browser } = await start(all)
+    const session = () => browser.cookies(`localhost:${site.port}`).get('session')
+    site.accounts.set(`${provider.issuer} anna`, 'anna')
+    provider.claims = (given) => ({ ...given, ...said() })
+    const before = session()
+    expect(await through(site, browser, '/prove')).toEqual(expected)
+    expect([provider.authorizationRequest().get('max_age'), session() !== before]).toEqual(['0', transfer === 200])
+    expect((await browser.send(`${site.origin}/transfer`, { method: 'POST' })).status).toBe(transfer)
+    expect(await site.me(browser)).toBe('anna')
+  })
+})
+
 describe('C-12 a step-up whose hook returns true', () => {
   it.each([
     ['the session has a proof of the same identity', 'anna', [303, undefined], 200],

@@ -1,18 +1,9 @@
-/** Signing in with a provider without OpenID Connect, and linking and stepping up with providers, over HTTP. */
-import type Router from '@koa/router'
-import { sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
+/** Signing in with a provider without OpenID Connect, and linking with providers, over HTTP. */
+import { UnavailableError } from 'koa-with-auth'
 import { begin } from 'koa-with-auth/sign-in'
-import { oidc, type OAuth2Options, type OidcKind } from 'koa-with-auth/sign-in/oidc'
+import type { OAuth2Options } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it } from 'vitest'
-import { seconds } from '../support/servers/identityProvider.js'
-import {
-  newBrowser,
-  limitFor,
-  providerSite,
-  shopAt,
-  type ProviderSite,
-  type SiteOptions,
-} from '../support/sites/providerSite.js'
+import { newBrowser, limitFor, type ProviderSite } from '../support/sites/providerSite.js'
 import { navigation, type UserAgent } from '../support/servers/userAgent.js'
 import { failing, wrongProvider } from '../support/servers/wrongProvider.js'
 import { plainKind, plainSite, tried as triedAt, wrongSite } from '../support/sites/wrongProviderSite.js'
@@ -144,10 +135,6 @@ describe('a provider without OpenID Connect', () => {
   })
 })
 
-// -------------------------------------------------------------------------------------
-// linking and stepping up
-// -------------------------------------------------------------------------------------
-
 const signInAs = (site: ProviderSite, browser: UserAgent, user: string) =>
   browser.send(`${site.origin}/sign-in/as/${user}`, { method: 'POST' })
 
@@ -201,52 +188,5 @@ describe('linking an identity', () => {
     await signInAs(site, browser, 'anna')
     const headers = { 'Sec-Fetch-Site': 'cross-site', Origin: 'https://evil.example' }
     expect((await browser.send(`${site.origin}/accounts/provider`, { method: 'POST', headers })).status).toBe(403)
-  })
-})
-
-describe('stepping up with a provider', () => {
-  const start = async () => {
-    const provider = await wrongProvider()
-    const routes: SiteOptions['routes'] = (router: Router, { provider: kind }) => {
-      // Safe: it is made by `oidc` below
-      router.post('/prove', withAuth(sessionAuth()), begin(kind as OidcKind, { intent: 'stepUp' }))
-      router.post('/transfer', withAuth(sessionAuth({ proof: { methods: ['oidc'], maxAge: 60_000 } })), (ctx) => {
-        ctx.body = { done: true }
-      })
-    }
-    const site = await providerSite({
-      kinds: (callback) => ({ provider: oidc(shopAt(provider.issuer, callback('provider'))) }),
-      routes,
-    })
-    const browser = newBrowser()
-    await signInAs(site, browser, 'provider-anna')
-    const prove = async () => {
-      const begun = await browser.send(`${site.origin}/prove`, { method: 'POST' })
-      return (await browser.open(begun.location ?? '', (url) => url.startsWith(site.origin))).stopped
-    }
-    const transfer = async () => (await browser.send(`${site.origin}/transfer`, { method: 'POST' })).status
-    return { provider, site, browser, prove, transfer }
-  }
-
-  it('adds a proof if the user signed in there now', async () => {
-    const { provider, browser, prove, transfer, site } = await start()
-    provider.claims = (given) => ({ ...given, auth_time: seconds() })
-    expect(await transfer()).toBe(403)
-    const session = browser.cookies(`localhost:${site.port}`).get('session')
-    expect(await reasonAt(browser, await prove())).toEqual([303, undefined])
-    expect(browser.cookies(`localhost:${site.port}`).get('session')).not.toBe(session)
-    expect(provider.authorizationRequest().get('max_age')).toBe('0')
-    expect([await transfer(), await site.me(browser)]).toEqual([200, 'provider-anna'])
-  })
-
-  it.each([
-    ['signed in there an hour ago', () => ({ auth_time: seconds() - 3600 }), [400, 'provider']],
-    ['signed in there, at a time that is not said', () => ({}), [400, 'provider']],
-    ['is another one', () => ({ auth_time: seconds(), sub: 'bert' }), [403, 'anotherUser']],
-  ])('is refused if the user %s', async (_name, claims, expected) => {
-    const { provider, browser, prove, transfer, site } = await start()
-    provider.claims = (given) => ({ ...given, ...claims() })
-    expect(await reasonAt(browser, await prove())).toEqual(expected)
-    expect([await transfer(), await site.me(browser)]).toEqual([403, 'provider-anna'])
   })
 })

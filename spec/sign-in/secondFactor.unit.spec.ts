@@ -1,10 +1,9 @@
 /** Codes of a second factor: of whom, by which key, and that nothing but `true` is a right one. */
 import * as E from 'fp-ts/lib/Either.js'
-import { recoveryCodes, secondFactor, totp, type CodeFactor } from 'koa-with-auth/sign-in'
+import { recoveryCodes, secondFactor, type CodeFactor } from 'koa-with-auth/sign-in'
 import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { expect, it, vi } from 'vitest'
 import type { Ceremony } from '../../src/sign-in/Kind.js'
-import { codeOf } from '../support/servers/authenticatorApp.js'
 import { strongKey } from '../support/sites/sessionsApp.js'
 
 const older = 'an older key that is long enough, too'
@@ -80,24 +79,4 @@ it('a recovery code is good by each key, in lower case and with blanks, and only
   use.mockClear()
   for (const wrong of [codes[0]?.slice(1), `${codes[0]}A`, '1', 7, undefined]) await now.verify('anna', wrong)
   expect(use).not.toHaveBeenCalled()
-})
-
-it('the secret of an app opens for its user alone, by each key, and is no text of another form', async () => {
-  let kept: unknown
-  const of = (keys: string[]) =>
-    totp({ issuer: 'Shop', keys: () => keys, secretOf: () => kept as string, store: memoryStore() })
-  const { sealed, secret } = of([older]).enrol('anna')
-  expect(await of([strongKey, older]).confirm('anna', sealed, codeOf(secret, 0))).toBe(true)
-  await expect(of([strongKey, older]).confirm('bert', sealed, codeOf(secret, 0))).rejects.toThrow('no key')
-  await expect(of([strongKey]).confirm('anna', sealed, codeOf(secret, 0))).rejects.toThrow('no key')
-  for (const [value, has] of [
-    [sealed, true],
-    [undefined, false],
-    [null, false],
-  ]) {
-    kept = value
-    expect(await of([older]).has?.('anna')).toBe(has)
-  }
-  kept = Buffer.from(sealed)
-  await expect(of([older]).has?.('anna')).rejects.toThrow('must return the sealed secret as a string')
 })

@@ -175,6 +175,13 @@ const siteOf = async (issuer: Pick<TestIssuer, 'issuer' | 'subject'>, resource: 
     expect(arrived.stopped).toBe(`${origin}/`)
     return browser
   }
+  /** The first of two factors: the handle of the second. */
+  const half = async (browser: UserAgent) => {
+    issuer.subject = 'anna'
+    const { stopped } = await browser.open(`${origin}/sign-in`, (url) => url.includes('/callback'))
+    return (JSON.parse((await browser.send(stopped)).body) as { handle: string }).handle
+  }
+  const typed = (browser: UserAgent, handle: string) => get(browser, '/code', posted({ handle, code: '1' }))
   /** The whole way of a device, to what answers at the callback. */
   const signInDevice = async (subject = 'anna') => {
     issuer.subject = subject
@@ -186,7 +193,22 @@ const siteOf = async (issuer: Pick<TestIssuer, 'issuer' | 'subject'>, resource: 
     return { status: answer.status, body: await answer.text() }
   }
   const get = (browser: UserAgent, path: string, init?: RequestInit) => browser.send(`${origin}${path}`, init)
-  return { origin, app, provider, api, store, errors, signIn, signInDevice, by, get, parts, ran: () => ran }
+  return {
+    origin,
+    app,
+    provider,
+    api,
+    store,
+    errors,
+    signIn,
+    half,
+    typed,
+    signInDevice,
+    by,
+    get,
+    parts,
+    ran: () => ran,
+  }
 }
 
 const start = async (options: SiteOptions = {}) => {
@@ -349,26 +371,22 @@ it('a store that fails is a 503, and the grant is there afterwards', async () =>
 })
 
 it('what came with a first factor is kept once the second one has come', async () => {
-  const { site, issuer } = await start({ factors: true })
+  const { site } = await start({ factors: true })
   const anna = userAgent()
-  issuer.subject = 'anna'
-  const arrived = await anna.open(`${site.origin}/sign-in`, (url) => url.includes('/callback'))
-  const { handle } = JSON.parse((await anna.send(arrived.stopped)).body) as { handle: string }
+  const handle = await site.half(anna)
   expect((await site.get(anna, '/token')).status).toBe(401)
-  expect((await site.get(anna, '/code', posted({ handle, code: '1' }))).status).toBe(200)
+  expect((await site.typed(anna, handle)).status).toBe(200)
   expect(decodeJwt((await site.get(anna, '/token')).body).sub).toBe('anna')
 })
 
 it('of two first factors of a user, each second factor gets its own', async () => {
-  const { site, issuer } = await start({ factors: true })
-  issuer.subject = 'anna'
+  const { site } = await start({ factors: true })
   const halves = []
   for (const browser of [userAgent(), userAgent()]) {
     atLater(1000)
-    const { stopped } = await browser.open(`${site.origin}/sign-in`, (url) => url.includes('/callback'))
-    halves.push([browser, (JSON.parse((await browser.send(stopped)).body) as { handle: string }).handle] as const)
+    halves.push([browser, await site.half(browser)] as const)
   }
-  for (const [browser, handle] of halves) await site.get(browser, '/code', posted({ handle, code: '1' }))
+  for (const [browser, handle] of halves) await site.typed(browser, handle)
   const tokens = await Promise.all(halves.map(([browser]) => site.get(browser, '/token')))
   expect(tokens.map(({ status }) => status)).toEqual([200, 200])
   expect(new Set(tokens.map(({ body }) => body)).size).toBe(2)
@@ -589,22 +607,16 @@ describe('a grant that has ended', () => {
       const begun = await site.get(anna, '/link', { method: 'POST' })
       await anna.open(begun.location ?? '', (url) => url === `${site.origin}/`)
     }
-    const first = async () => {
-      issuer.subject = 'anna'
-      const { stopped } = await anna.open(`${site.origin}/sign-in`, (url) => url.includes('/callback'))
-      return (JSON.parse((await anna.send(stopped)).body) as { handle: string }).handle
-    }
-    const second = (handle: string) => site.get(anna, '/code', posted({ handle, code: '1' }))
     if (during === 'a link') await site.signIn('anna', anna)
     if (during === 'a link after a password') await site.get(anna, '/password', { method: 'POST' })
-    const begun = during === 'a second factor' ? await first() : ''
+    const begun = during === 'a second factor' ? await site.half(anna) : ''
     end = ways[way]
     if (during === 'a sign-in') await site.signIn('anna', anna)
-    else if (during === 'a second factor') await second(begun)
+    else if (during === 'a second factor') await site.typed(anna, begun)
     else if (during === 'a first factor') {
-      const handle = await first()
+      const handle = await site.half(anna)
       if (before === 'the code') await end()
-      expect((await second(handle)).status).toBe(400)
+      expect((await site.typed(anna, handle)).status).toBe(400)
     } else await link()
     if (before !== 'the code') expect(end).toBe(undefined)
     expect((await site.get(anna, '/token')).status).toBe(401)

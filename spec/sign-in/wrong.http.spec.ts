@@ -1,11 +1,11 @@
 /** C-18: anybody gets handles, so how many wrong answers to them are kept, and sent to a provider, is limited. */
 import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
-import { AuthError, sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
+import { sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
 import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
-import { secondFactor, finish, askSecondFactor, type Ceremony, type Kind, type OneTimeIds } from 'koa-with-auth/sign-in'
+import { secondFactor, finish, askSecondFactor, type Ceremony, type OneTimeIds } from 'koa-with-auth/sign-in'
 import { describe, expect, it } from 'vitest'
-import { ceremonies } from '../../src/sign-in/ceremony.js'
+import { world, type Sent } from '../support/models/ceremonyModel.js'
 import { recordsOf } from '../support/runs/eventRecords.js'
 import { newBrowser } from '../support/sites/providerSite.js'
 import { sessionsApp } from '../support/sites/sessionsApp.js'
@@ -35,80 +35,43 @@ it('C-18 rubbish codes of one browser reach the provider fifty times, and keep n
   expect(await site.me(other)).toBe('provider-anna')
 })
 
-/** Ceremonies whose answers are right, wrong, or an outage, as they say. */
-const answering = (tries?: number) => {
-  const rows = new Set<string>()
-  const made = ceremonies({
-    keys: () => ['a key that is long enough, for these tests'],
-    name: 'shop',
-    origin: 'https://shop.example',
-    ids: { use: (id) => Promise.resolve(!rows.has(id) && rows.add(id).size > 0), release: () => Promise.resolve() },
-  })
-  const results: Readonly<Record<string, () => E.Either<AuthError, { method: string }>>> = {
-    right: () => E.right({ method: 'test' }),
-    wrong: () => E.left(AuthError.invalid),
-    down: () => E.left(AuthError.unavailable()),
-    thrown: () => {
-      throw new UnavailableError('down')
-    },
-  }
-  const kind: Kind<never, null, string> = {
-    name: 'test',
-    lifetime: 600_000,
-    ...(tries !== undefined && { tries }),
-    begin: () => E.right({ kept: null, send: (handle) => ({ body: { handle } }) }),
-    read: ({ body }) => ({ handle: String(body['handle']), answer: String(body['answer']) }),
-    check: (_kept, answer) => results[answer]!(),
-  }
-  const incoming = (address: string, body: Readonly<Record<string, unknown>> = {}) => ({
-    ...{ method: 'POST', path: '/', query: new URLSearchParams(), body, principal: undefined, address },
-  })
-  const handleFor = async (browser: string): Promise<string> => {
-    const begun = { incoming: incoming(''), browser, intent: 'signIn', subject: undefined, returnTo: '/' } as const
-    const sent = await made.begin(kind, begun)
-    // Safe: the kind sends this body
-    return E.isRight(sent) ? (sent.right as { body: { handle: string } }).body.handle : 'none'
-  }
-  const answerTo = async (handle: string, answer: string, browser = 'b', address = '192.0.2.1'): Promise<string> => {
-    const ended = await made.finish(kind, {
-      ...{ incoming: incoming(address, { handle, answer }), browser, subject: undefined },
-      ...{
-        isGoingOn: () => Promise.resolve(true),
-        isAwaited: () => true,
-        isFinishedHere: () => Promise.resolve(false),
-      },
-      complete: () => Promise.resolve(E.right({ user: 'anna', isAccepted: true })),
-    })
+/** Answers to handles of a kind: `right`, or as the kind says. */
+const answering = (which = 0) => {
+  const w = world()
+  const answerTo = async (sent: Sent, code: string, browser = 'b', address = '192.0.2.1'): Promise<string> => {
+    const given = code === 'right' ? sent : { ...sent, code }
+    const ended = await w.finish(which, browser, given, undefined, address)
     return E.isLeft(ended) ? ended.left._tag : 'in'
   }
-  const answer = async (what: string, browser?: string, address?: string) =>
-    answerTo(await handleFor(browser ?? 'b'), what, browser, address)
-  return { rows, answer, answerTo, handleFor }
+  const begun = (browser = 'b') => w.begin(which, browser)
+  const answer = async (code: string, browser?: string, address?: string) =>
+    answerTo(await begun(browser), code, browser, address)
+  return { used: w.spent, answer, answerTo, begun }
 }
 
 describe('C-18 wrong answers to genuine handles', () => {
   it('are fifty of a browser, and a thousand of an address', async () => {
-    const { rows, answer } = answering()
+    const { used, answer } = answering()
     for (let at = 0; at < 60; at++) await answer('wrong')
-    expect([rows.size, await answer('right')]).toEqual([50, 'throttled'])
+    expect([used(), await answer('right')]).toEqual([50, 'throttled'])
     for (let at = 0; at < 1200; at++) await answer('wrong', `browser ${at}`)
-    expect([rows.size, await answer('right', 'another')]).toEqual([1000, 'throttled'])
+    expect([used(), await answer('right', 'another')]).toEqual([1000, 'throttled'])
     expect(await answer('right', 'another', '192.0.2.2')).toBe('in')
   })
 
   it('at the same time are as many', async () => {
-    const { rows, answer } = answering()
+    const { used, answer } = answering()
     await Promise.all(Array.from({ length: 100 }, () => answer('wrong')))
-    expect(rows.size).toBe(50)
+    expect(used()).toBe(50)
   })
 
   it('are not those that were right, that came again, and that an outage decided', async () => {
-    const { answer, answerTo, handleFor } = answering()
-    const handle = await handleFor('b')
-    expect(await answerTo(handle, 'right')).toBe('in')
+    const { answer, answerTo, begun } = answering()
+    const sent = await begun()
+    expect(await answerTo(sent, 'right')).toBe('in')
     for (let at = 0; at < 30; at++) {
       expect(await answer('right')).toBe('in')
-      expect(await answerTo(handle, 'right')).not.toBe('throttled')
+      expect(await answerTo(sent, 'right')).not.toBe('throttled')
       expect(await answer('down')).toBe('unavailable')
       expect(await answer('thrown')).toBe('unavailable')
     }
@@ -116,7 +79,7 @@ describe('C-18 wrong answers to genuine handles', () => {
   })
 
   it('of a kind with several tries are counted by its own limiter', async () => {
-    const { answer } = answering(3)
+    const { answer } = answering(2)
     for (let at = 0; at < 30; at++) await answer('wrong')
     expect(await answer('right')).toBe('in')
   })

@@ -13,7 +13,7 @@ interface Answer {
 
 export const keyOf = (letter: string) => letter.repeat(32)
 
-/** A kind whose answer is right if it knows a secret of the ceremony. */
+/** A kind whose answer is right if it knows a secret of the ceremony; it can also be `down` and `thrown`, which are outages. */
 const kind = (name: string, tries: number, order: () => string[]): Kind<string, { who: string }, Answer> => ({
   name,
   tries,
@@ -23,17 +23,19 @@ const kind = (name: string, tries: number, order: () => string[]): Kind<string, 
   read: ({ body }) => ({ handle: String(body['handle']), answer: { code: String(body['code']), order: order() } }),
   check: ({ who }, { code }, { secret }) => {
     order().push('check')
+    if (code === 'thrown') throw new UnavailableError('down')
+    if (code === 'down') return E.left(AuthError.unavailable())
     return code === secret('code') ? E.right({ method: 'test', subject: who }) : E.left(AuthError.invalid)
   },
 })
 
-const incoming = (body: Readonly<Record<string, unknown>>) => ({
+const incoming = (body: Readonly<Record<string, unknown>>, address = '127.0.0.1') => ({
   method: 'POST',
   path: '/',
   query: new URLSearchParams(),
   body,
   principal: undefined,
-  address: '127.0.0.1',
+  address,
 })
 
 export interface Sent {
@@ -99,9 +101,9 @@ export const world = () => {
       if (E.isLeft(sent) || !('body' in sent.right)) throw new Error('not begun')
       return sent.right.body as Sent
     },
-    finish: (which: number, browser: string | undefined, sent: Partial<Sent>, subject?: string) =>
+    finish: (which: number, browser: string | undefined, sent: Partial<Sent>, subject?: string, address?: string) =>
       made.finish(kinds[which]!, {
-        incoming: incoming(sent),
+        incoming: incoming(sent, address),
         browser,
         subject,
         isGoingOn: async () => !isOver,

@@ -18,7 +18,7 @@ import {
   type SignInMail,
 } from 'koa-with-auth/sign-in'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import type { Answer, Sending } from '../models/behavior.js'
+import type { Sending } from '../models/behavior.js'
 import { sessionsApp, strongKey, type SessionsApp, type User, type Visitor } from './sessionsApp.js'
 
 const person = (username: string) => ({
@@ -36,7 +36,6 @@ export interface SignInSite extends SessionsApp {
   readonly mails: Array<SignInMail | LinkMail>
   /** Resolves to the next mail. */
   readonly mail: () => Promise<SignInMail>
-  readonly begun: (visitor: Visitor, path: string, body: object, headers?: Record<string, string>) => Promise<Answer>
   /** What `POST /forge` does to the data of the session. */
   readonly forging: { with: (data: object) => unknown }
   /** How often a hook of `finish` ran. */
@@ -237,7 +236,6 @@ export const signInSite = async (
     people,
     mails,
     hooks: () => hooks,
-    begun: (visitor, path, sent, headers) => sendJson(visitor, path, sent, headers),
     mail: async () => {
       for (let at = 0; at < 24_000; at++) {
         const one = mails.shift()
