@@ -516,15 +516,19 @@ describe('the token endpoint', () => {
 
 // O-05, O-01
 describe('the store of one-time ids', () => {
-  it('that is down is a 503, and the provider is never asked', async () => {
+  it('that is down is a 503, the provider is never asked, and the same answer is good afterwards', async () => {
     const store = memoryStore()
     const isOfSession = (key: string) => /^koa-with-auth\/(?:session|stamp)\//.test(key)
+    let isDown = true
     const insert: Store['insert'] = (key, ...rest) =>
-      isOfSession(key) ? store.insert(key, ...rest) : Promise.reject(new Error('down'))
-    const down = { ...store, insert }
-    const { provider, site } = await start({}, { store: down })
-    await expectRefused(site, [503, undefined])
-    expect(provider.asked('/token')).toBe(0)
+      isOfSession(key) || !isDown ? store.insert(key, ...rest) : Promise.reject(new Error('down'))
+    const { provider, site, browser } = await start({}, { store: { ...store, insert } })
+    const url = await site.toCallback(browser)
+    expect(reasonOf(await browser.send(url, { headers: navigation }))).toEqual([503, undefined])
+    expect([provider.asked('/token'), site.done, await site.me(browser)]).toEqual([0, [], undefined])
+    isDown = false
+    await browser.send(url, { headers: navigation })
+    expect(await site.me(browser)).toBe('provider-anna')
   })
 })
 

@@ -5,6 +5,7 @@ import { sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
 import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { secondFactor, finish, askSecondFactor, type Ceremony, type OneTimeIds } from 'koa-with-auth/sign-in'
 import { describe, expect, it } from 'vitest'
+import { BY_TOKEN } from '../../src/sign-in/ceremony.js'
 import { world, type Sent } from '../support/models/ceremonyModel.js'
 import { recordsOf } from '../support/runs/eventRecords.js'
 import { newBrowser } from '../support/sites/providerSite.js'
@@ -57,6 +58,12 @@ describe('C-18 wrong answers to genuine handles', () => {
     for (let at = 0; at < 1200; at++) await answer('wrong', `browser ${at}`)
     expect([used(), await answer('right', 'another')]).toEqual([1000, 'throttled'])
     expect(await answer('right', 'another', '192.0.2.2')).toBe('in')
+  })
+
+  it('of clients that a token carries are counted by their addresses alone', async () => {
+    const { answer } = answering()
+    for (let at = 0; at < 60; at++) await answer('wrong', BY_TOKEN, `192.0.2.${at}`)
+    expect(await answer('right', BY_TOKEN, '198.51.100.1')).toBe('in')
   })
 
   it('at the same time are as many', async () => {
