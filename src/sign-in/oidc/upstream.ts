@@ -155,7 +155,22 @@ const providerGrants = (
   const dropped = (tokens: Tokens): void => {
     if (self.revokes) revoke(client, tokens).catch(() => undefined)
   }
-  const grants = grantsByStore(client, dropped)
+  // an application has one store
+  let own: Grants | undefined
+  const grants = ({ application, store, keys }: GrantHolder): Grants =>
+    (own ??= {
+      store,
+      keys,
+      refresh: async (tokens, { user }) => {
+        const next = await refreshed(client, tokens)
+        notify(client, application, user, 'refreshed')
+        return next
+      },
+      dropped,
+      clock: systemClock,
+      flights: new Map(),
+      unwritten: new Set(),
+    })
   const ended = async (holder: GrantHolder, key: string): Promise<void> => {
     const tokens = await takeGrant(grants(holder), { key })
     if (tokens !== undefined) dropped(tokens)
@@ -195,29 +210,6 @@ const providerGrants = (
     },
   }
   return self
-}
-
-const grantsByStore = (client: TokenClient, dropped: Grants['dropped']): ProviderGrants['grants'] => {
-  const made = new WeakMap<object, Grants>()
-  return ({ application, store, keys }) => {
-    const known = made.get(store)
-    if (known !== undefined) return known
-    const own: Grants = {
-      store,
-      keys,
-      refresh: async (tokens, { user }) => {
-        const next = await refreshed(client, tokens)
-        notify(client, application, user, 'refreshed')
-        return next
-      },
-      dropped,
-      clock: systemClock,
-      flights: new Map(),
-      unwritten: new Set(),
-    }
-    made.set(store, own)
-    return own
-  }
 }
 
 // An ID token of another subject is garbage (OpenID Connect Core §12.2)
