@@ -20,27 +20,21 @@ import { wrongProvider } from '../support/servers/wrongProvider.js'
 const kindAt = (issuer: string, callback: string, over: Partial<OidcOptions> = {}): OidcKind =>
   oidc({ issuer, client: SECRET_CLIENT, callback, ...over })
 
-/** An application whose users sign in, and what its `error` event reported. */
-const application = (origin: string) => {
-  const app = new Koa({ keys: [strongKey] })
-  const errors: unknown[] = []
-  app.on('error', (error: unknown) => errors.push(error))
-  sessions(app, { loadUser: (username) => ({ username, isActive: true }), origin })
-  return { app, errors }
-}
-
 const userOf = () => ({ username: 'anna', isActive: true })
 
 const beginning = (kind: OidcKind, path = '/sign-in') => new Router().get(path, withAuth(null), begin(kind))
 
 const finishing = (kind: OidcKind, path: string) => new Router().get(path, withAuth(null), finish(kind, userOf))
 
-/** Serves an application on a port that is free. */
+/** Serves an application whose users sign in, on a port that is free; `errors` are those of its `error` event. */
 const served = async (routes: (issuer: string) => ReadonlyArray<Koa.Middleware>) => {
   const provider = await wrongProvider()
   const { port, serve } = await reserved()
   const origin = `http://localhost:${port}`
-  const { app, errors } = application(origin)
+  const app = new Koa({ keys: [strongKey] })
+  const errors: unknown[] = []
+  app.on('error', (error: unknown) => errors.push(error))
+  sessions(app, { loadUser: (username) => ({ username, isActive: true }), origin })
   for (const one of routes(provider.issuer)) app.use(one)
   const respond = app.callback()
   serve((req, res) => void respond(req, res))

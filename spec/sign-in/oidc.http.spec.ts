@@ -3,8 +3,8 @@ import { oidc } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it } from 'vitest'
 import { openIdProvider, type ProviderSettings } from '../support/servers/openIdProvider.js'
 import { reserved } from '../support/servers/server.js'
-import { newBrowser, providerSite, shopAt, type ProviderSite, type SiteOptions } from '../support/sites/providerSite.js'
-import { navigation } from '../support/servers/userAgent.js'
+import { newBrowser, providerSite, shopAt, type SiteOptions } from '../support/sites/providerSite.js'
+import { navigation, type UserAgent } from '../support/servers/userAgent.js'
 import type { OidcOptions } from 'koa-with-auth/sign-in/oidc'
 
 const CALLBACK = '/sign-in/provider/callback'
@@ -31,14 +31,13 @@ const refusal = (page: { readonly status: number; readonly body: string }) => [
   (JSON.parse(page.body) as { reason?: string }).reason,
 ]
 
-const finished = (_site: ProviderSite, url: string, browser = newBrowser()) =>
-  browser.send(url, { headers: navigation })
+const finished = (url: string, browser: UserAgent) => browser.send(url, { headers: navigation })
 
 describe('signing in with a provider', () => {
   it('goes there and back, and is led to where the user wanted to go', async () => {
     const { site, provider, browser } = await start()
     const url = await site.toCallback(browser, 'provider', '?returnTo=%2Fbasket%3Fpage%3D2')
-    const page = await finished(site, url, browser)
+    const page = await finished(url, browser)
     expect([page.status, page.location]).toEqual([303, `${site.origin}/basket?page=2`])
     expect(page.headers.get('cache-control')).toContain('no-store')
     expect(await site.me(browser)).toBe('provider-anna')
@@ -56,7 +55,7 @@ describe('signing in with a provider', () => {
     expect([...cookies.keys()]).toEqual(['browser'])
     const order = urls.map((url, tab) => ({ url, tab })).sort((a, b) => ((a.tab * 7) % tabs) - ((b.tab * 7) % tabs))
     for (const { url, tab } of order) {
-      expect(await finished(site, url, browser)).toMatchObject({ status: 303, location: `${site.origin}/tab/${tab}` })
+      expect(await finished(url, browser)).toMatchObject({ status: 303, location: `${site.origin}/tab/${tab}` })
     }
     expect(await site.me(browser)).toBe('provider-anna')
     expect(site.done).toHaveLength(tabs)
@@ -75,13 +74,13 @@ describe('signing in with a provider', () => {
   it('leads a callback that is loaded again to where the first one led, without asking the provider', async () => {
     const { site, provider, browser } = await start()
     const url = await site.toCallback(browser, 'provider', '?returnTo=/basket')
-    await finished(site, url, browser)
+    await finished(url, browser)
     const asked = provider.asked.length
-    expect(await finished(site, url, browser)).toMatchObject({ status: 303, location: `${site.origin}/basket` })
+    expect(await finished(url, browser)).toMatchObject({ status: 303, location: `${site.origin}/basket` })
     expect([provider.asked.length, provider.reported, site.done.length]).toEqual([asked, [], 1])
     expect(await site.me(browser)).toBe('provider-anna')
     await browser.send(`${site.origin}/sign-out`, { method: 'POST' })
-    expect(refusal(await finished(site, url, browser))).toEqual([400, 'unknown'])
+    expect(refusal(await finished(url, browser))).toEqual([400, 'unknown'])
   })
 
   // C-01
@@ -98,7 +97,7 @@ describe('signing in with a provider', () => {
     for (const Cookie of [`browser=${value}; browser=${'a'.repeat(43)}`, 'browser=short']) {
       expect((await newBrowser().send(url, { headers: { ...navigation, Cookie } })).status).toBe(400)
     }
-    expect((await finished(site, url, browser)).status).toBe(303)
+    expect((await finished(url, browser)).status).toBe(303)
     await browser.send(`${site.origin}/sign-out`, { method: 'POST' })
     expect(browser.cookies(`localhost:${site.port}`).get('browser')).toBe(value)
   })
@@ -107,7 +106,7 @@ describe('signing in with a provider', () => {
   it('asks for tokens once when a callback comes five times at once, and leads all to the same place', async () => {
     const { site, provider, browser } = await start()
     const url = await site.toCallback(browser)
-    const pages = await Promise.all([1, 2, 3, 4, 5].map(() => finished(site, url, browser)))
+    const pages = await Promise.all([1, 2, 3, 4, 5].map(() => finished(url, browser)))
     expect(pages.map(({ status, location }) => [status, location])).toEqual(pages.map(() => [303, `${site.origin}/`]))
     expect(pages.filter(({ setCookie }) => setCookie.some((line) => line.startsWith('session=')))).toHaveLength(1)
     expect(count(provider.asked, 'POST /token')).toBe(1)
@@ -120,12 +119,12 @@ describe('signing in with a provider', () => {
     const { site, provider, browser } = await start()
     const url = await site.toCallback(browser)
     const other = newBrowser()
-    expect(refusal(await finished(site, url, other))).toEqual([400, 'unknown'])
+    expect(refusal(await finished(url, other))).toEqual([400, 'unknown'])
     await site.toCallback(other)
-    expect(refusal(await finished(site, url, other))).toEqual([400, 'unknown'])
+    expect(refusal(await finished(url, other))).toEqual([400, 'unknown'])
     expect(await site.me(other)).toBeUndefined()
     expect([count(provider.asked, 'POST /token'), site.done.length, site.errors]).toEqual([0, 0, []])
-    await finished(site, url, browser)
+    await finished(url, browser)
     expect(await site.me(browser)).toBe('provider-anna')
   })
 
@@ -182,7 +181,7 @@ describe('signing in with a provider', () => {
     const url = await site.toCallback(browser)
     expect((await browser.send(url, init)).status).toBe(403)
     expect(count(provider.asked, 'POST /token')).toBe(0)
-    expect((await finished(site, url, browser)).status).toBe(303)
+    expect((await finished(url, browser)).status).toBe(303)
   })
 
   // O-13

@@ -19,7 +19,7 @@ import {
 } from '../support/sites/passkeySite.js'
 import { listen } from '../support/servers/server.js'
 import { invalidIn } from '../support/papers/openapiTools.js'
-import { annaAt, servedPasskeySite } from '../support/sites/servedPasskeySite.js'
+import { annaAt, passwordAt, servedPasskeySite } from '../support/sites/servedPasskeySite.js'
 
 const userOf = (username: string) => ({ username, isActive: true })
 
@@ -230,20 +230,16 @@ const created = async (who: Person) =>
 
 describe('W-06 a credential has one record', () => {
   it('one that belongs to another user is not registered, and stays theirs', async () => {
-    const { url, store } = await servedPasskeySite()
+    const { url, store, anna } = await passwordAt()
     const bert = await withPasskey(url, 'bert')
     const kept = await store.byId(bert.id)
-    const anna = person(url)
-    await anna.browser.post('/sign-in/password/anna')
     expect(await anna.browser.post('/passkeys', ofId(await created(anna), bert.id))).toMatchObject(unknown)
     expect([await store.byId(bert.id), await store.ofUser('anna')]).toStrictEqual([kept, []])
     expect(await use(bert)).toHaveProperty('status', 200)
   })
 
   it('one that comes with five challenges at the same time is registered once', async () => {
-    const { url, store, calls } = await servedPasskeySite()
-    const anna = person(url)
-    await anna.browser.post('/sign-in/password/anna')
+    const { store, calls, anna } = await passwordAt()
     const first = await created(anna)
     const answers = [first]
     for (const _ of [1, 2, 3, 4]) answers.push(ofId(await created(anna), first.id))

@@ -6,7 +6,7 @@ import { softwareAuthenticator, type WrongAssertion, type WrongRegistration } fr
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { jsonClient } from '../support/servers/jsonClient.js'
 import { optionsFrom, origin, person, register, rpId, use, withPasskey } from '../support/sites/passkeySite.js'
-import { annaAt, servedPasskeySite } from '../support/sites/servedPasskeySite.js'
+import { annaAt, passwordAt, servedPasskeySite } from '../support/sites/servedPasskeySite.js'
 import { noting, steppedStore } from '../support/stores/stores.js'
 import { schemaOf } from '../support/runs/eventRecords.js'
 import { stoppedClock } from '../support/runs/clock.js'
@@ -59,9 +59,7 @@ describe('W-01 a passkey is registered and signs in', () => {
   })
 
   it('a user has thirty passkeys, all with one user handle', async () => {
-    const { url, store } = await servedPasskeySite()
-    const anna = person(url)
-    await anna.browser.post('/sign-in/password/anna')
+    const { store, anna } = await passwordAt()
     const phones = Array.from({ length: 30 }, () => ({ ...anna, phone: softwareAuthenticator({ origin }) }))
     for (const one of phones) expect(await register(one)).toHaveProperty('status', 201)
     expect(new Set((await store.ofUser('anna')).map(({ userHandle }) => userHandle)).size).toBe(1)
@@ -71,9 +69,7 @@ describe('W-01 a passkey is registered and signs in', () => {
 
 describe('W-02 an answer is good once, for its own ceremony, in its own browser', () => {
   it.each([true, false])('a replay is refused (synced: %s)', async (synced) => {
-    const { url, store, calls } = await servedPasskeySite()
-    const anna = person(url, { synced })
-    await anna.browser.post('/sign-in/password/anna')
+    const { store, calls, anna } = await passwordAt({}, { synced })
     const registration = anna.phone.create(await optionsFrom(anna, '/passkeys/options'))
     expect(await anna.browser.post('/passkeys', registration)).toHaveProperty('status', 201)
     const kept = await store.byId(registration.id)
@@ -190,9 +186,7 @@ describe('W-03 what is wrong is refused, with one answer for all', () => {
     'CBOR of 1 MB': { attestation: Buffer.alloc(2 ** 20, 0x81) },
   }
   it.each(Object.entries(registrations))('a registration with %s', async (_name, wrong) => {
-    const { url, store } = await servedPasskeySite()
-    const anna = person(url)
-    await anna.browser.post('/sign-in/password/anna')
+    const { store, anna } = await passwordAt()
     const { status } = await register(anna, wrong)
     expect([400, 413]).toContain(status)
     expect(await store.ofUser('anna')).toStrictEqual([])
@@ -286,9 +280,7 @@ describe('W-06 registration', () => {
   })
 
   it('begun by one user cannot be finished by another', async () => {
-    const { url, store } = await servedPasskeySite()
-    const anna = person(url)
-    await anna.browser.post('/sign-in/password/anna')
+    const { store, anna } = await passwordAt()
     const registration = anna.phone.create(await optionsFrom(anna, '/passkeys/options'))
     await anna.browser.post('/sign-in/password/bert')
     expect(await anna.browser.post('/passkeys', registration)).toMatchObject({
