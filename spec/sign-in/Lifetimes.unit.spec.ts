@@ -17,6 +17,12 @@ it.each<[object, object]>([
   expect(lifetimesFor('finish', options, { ms: 7000 })).toStrictEqual(expected)
 })
 
+it.each(['idle', 'absolute', 'persistent'])('a function for %s whose promise rejects ends no process', async (name) => {
+  const promised = () => Promise.reject(new Error('no'))
+  expect(() => lifetimesFor('finish', { [name]: promised }, {})).toThrow(TypeError)
+  await new Promise(setImmediate)
+})
+
 it.each([
   ['idle', '1000'],
   ['idle', null],

@@ -93,6 +93,8 @@ describe('a failure after a hook has answered', () => {
     const answer = await send(visitor, '/mail/link?redirects', form, body, 'text/html')
     expect([answer.status, answer.headers['location']]).toEqual([503, undefined])
     expect(answer.body).toContain('<p role="alert">That is not possible at the moment.')
+    // the same code may be sent again
+    expect([handleIn(answer.body) !== '', String(answer.body).includes('name="code"')]).toEqual([true, true])
   })
 })
 

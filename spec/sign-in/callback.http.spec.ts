@@ -62,6 +62,16 @@ describe('O-06 the callback of a provider', () => {
     expect(errors).toEqual([])
   })
 
+  it('is good as long as the kind says, and so is the cookie of the browser', async () => {
+    const day = 86_400_000
+    const { origin } = await served((issuer) => {
+      const router = beginning(kindAt(issuer, '/callback', { lifetime: 3 * day }))
+      return [router.routes()] as unknown as Koa.Middleware[]
+    })
+    const [cookie = ''] = (await newBrowser().send(`${origin}/sign-in`)).setCookie
+    expect(Date.parse(/expires=([^;]+)/.exec(cookie)?.[1] ?? '') - Date.now()).toBeGreaterThan(3 * day)
+  })
+
   it('is written for plain OAuth 2.0, too, and serves routers that nothing can see', async () => {
     const { origin, errors } = await served((issuer) => {
       const plain = plainKind(issuer, '/callback')

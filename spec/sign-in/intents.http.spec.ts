@@ -101,6 +101,11 @@ describe('C-12 the hook for an intent', () => {
     expect((await browser.send(`${site.origin}/transfer`, { method: 'POST' })).status).toBe(200)
   })
 
+  it('returns anything truthy for a link, such as an account that is not active', async () => {
+    const { site, browser } = await start(all, { hooks: () => ({ link: () => ({ isActive: false }) }) })
+    expect(await through(site, browser, '/accounts/provider')).toEqual([303, undefined])
+  })
+
   it('returns another user for a step-up: 403, and no proof', async () => {
     const { provider, site, browser, as } = await start(all)
     site.accounts.set(`${provider.issuer} mallory`, 'mallory')

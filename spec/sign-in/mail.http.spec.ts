@@ -149,6 +149,12 @@ describeEveryOther((store) => {
       expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200))
       expect(answers.filter((answer) => setCookies(answer).length > 0)).toHaveLength(1)
       expect(site.hooks()).toBe(1)
+      const [bert, copy] = [site.visitor(), visitor.copy()]
+      const { body } = await sendJson(bert, '/sign-in/mail', { address: 'bert@shop.example' })
+      await sendJson(bert, '/sign-in/mail/code', { ...Object(body), code: (await site.mail()).code })
+      await expectUser(bert, 'bert')
+      copy.cookies.delete('session')
+      expect((await typed(code, copy)).status, 'also when another user has signed in meanwhile').toBe(200)
     })
 
     it('a sign-in gives another id, drops the data but what is kept, and a store that is down is 503 before any check', async () => {
@@ -245,9 +251,24 @@ describeEveryOther((store) => {
 
     it('without an origin it is a 500, but for loopback in development', async () => {
       const site = await signInSite(store, { origin: undefined })
-      const foreign = await sendJson(site.visitor(), '/sign-in/mail', ask, { Host: 'shop.example' })
-      expect([foreign.status, String(site.errors.at(-1))]).toEqual([500, expect.stringContaining('origin')])
-      expect((await sendJson(site.visitor(), '/sign-in/mail', ask)).status).toBe(200)
+      const at = async (Host: string) => (await sendJson(site.visitor(), '/sign-in/mail', ask, { Host })).status
+      for (const host of [
+        'shop.example',
+        'xlocalhost',
+        'localhost.evil.example',
+        '128.0.0.1',
+        '127.0.0.1.evil.example',
+      ]) {
+        expect([host, await at(host)]).toEqual([host, 500])
+      }
+      expect(String(site.errors.at(-1))).toContain('origin')
+      for (const host of ['localhost:1', 'shop.localhost', 'a.shop.localhost:8080', '127.1.2.3', '[::1]:80']) {
+        expect([host, await at(host)]).toEqual([host, 200])
+      }
+      onTestFinished(() => void vi.unstubAllEnvs())
+      vi.stubEnv('NODE_ENV', 'production')
+      const live = await signInSite(store, { origin: undefined, sessions: { https: false } })
+      expect((await sendJson(live.visitor(), '/sign-in/mail', ask)).status).toBe(500)
     })
 
     it('A-43 a form of more than 100 fields, and JSON of more members, is 400, and a field that comes twice is no string', async () => {
@@ -266,6 +287,10 @@ describeEveryOther((store) => {
       expect((await posted(others)).status).toBe(400)
       expect((await posted(['address=bert%40shop.example'])).body).toMatchObject({ reason: 'malformed' })
       expect((await posted(['a', 'a', 'a'])).status).toBe(200)
+      // a byte more than 64 kB is too much
+      const fill = 65_536 - `address=${encodeURIComponent(anna)}&`.length
+      expect((await posted(['a'.repeat(fill)])).status).toBe(200)
+      expect((await posted(['a'.repeat(fill + 1)])).status).toBe(413)
     })
   })
 
@@ -374,7 +399,7 @@ describeEveryOther((store) => {
       expect((await visitor.post('/verify')).status).toBe(204)
       const link = pathOf((await site.mail()).link)
       await site.visitor().ask(link)
-      expect(site.people.get('anna')?.isVerified).toBe(false)
+      expect([site.people.get('anna')?.isVerified, site.subjects]).toEqual([false, ['anna']])
       const presser = site.visitor()
       expect((await presser.post(link)).status).toBe(200)
       expect(site.people.get('anna')?.isVerified).toBe(true)
@@ -423,6 +448,20 @@ describe('the proof of a link', () => {
     const checked = await kind.check({ address: 'anna@shop.example' }, answer, {} as Ceremony)
     expect(checked).toMatchObject({ _tag: 'Right', right: { subject: 'anna', stamp: 'hash of anna' } })
   })
+})
+
+it('a link that is opened is no answer, also where finish is the handler of a GET', () => {
+  const accountOf = () => ({ id: 'anna', stamp: 'hash' })
+  const query = new URLSearchParams({ handle: 'h', key: 'k' })
+  for (const kind of [
+    emailSignIn({ path: '/link', send: () => {} }),
+    passwordReset({ path: '/link', accountOf, send: () => {} }),
+  ]) {
+    const read = (method: string) =>
+      // Safe: nothing else of them is read
+      kind.read({ method, query, body: {}, address: '' } as never, { verify: () => true } as never)
+    expect([read('GET'), read('POST')]).toEqual([undefined, expect.objectContaining({ handle: 'h' })])
+  }
 })
 
 describe('C-04 under koa-mount', () => {

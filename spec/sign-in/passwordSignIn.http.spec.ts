@@ -17,6 +17,7 @@ import {
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Answer } from '../support/models/behavior.js'
+import { pollute } from '../support/runs/pollute.js'
 import { expectUser } from '../support/sites/signedIn.js'
 import { sendJson } from '../support/sites/signInSite.js'
 import { sessionsApp, setCookies, strongKey, type User, type Visitor } from '../support/sites/sessionsApp.js'
@@ -455,6 +456,10 @@ describe('a page', () => {
     }
     const done = await post(visitor, { ...(formOf(shown).inputs as Record<string, string>), code: '1' })
     expect([done.status, done.headers['location']]).toEqual([303, '/vault'])
+    // servers refuse a long address
+    const accountOf = () => ({ user: { username: 'sam', isActive: true }, hash: stored })
+    const long = { ...right, username: '\u4e00'.repeat(1000), returnTo: `/${'a'.repeat(1999)}`, step: 'begin' }
+    expect((await post((await start({ accountOf })).visitor, long)).status).toBe(200)
     await expectUser(visitor, 'sam')
   })
 
@@ -488,6 +493,8 @@ describe('a page', () => {
     expect([status, headers['location'], setCookies(answer)]).toEqual([200, undefined, []])
     expect(headers['cache-control']).toBe('no-store')
     expect(body).toEqual({ access_token: expect.any(String), token_type: 'Bearer', expires_in: expect.any(Number) })
+    // an app gets no page
+    expect(await post(visitor, { ...right, password: 'no' })).toMatchObject({ status: 403, body: { reason: 'wrong' } })
   })
 
   it('signs in no user if signedIn throws', async () => {
@@ -498,6 +505,7 @@ describe('a page', () => {
 
   it('needs no name beside the handle, if the account of the identifier is that user', async () => {
     const { visitor } = await start()
+    await visitor.post('/set?basket=pear&other=1')
     for (const typed of ['2', '1']) {
       const half = await post(visitor, { ...right, username: 'sam' })
       const { handle = '' } = formOf(half).inputs
@@ -508,6 +516,8 @@ describe('a page', () => {
       )
     }
     await expectUser(visitor, 'sam')
+    expect((await visitor.ask('/read')).body).toMatchObject({ basket: 'pear' })
+    expect((await visitor.ask('/read')).body).not.toHaveProperty('other')
   })
 
   it('is not let in by a handle alone where the account of the identifier is another user', async () => {
@@ -520,6 +530,14 @@ describe('a page', () => {
     await expectAnonymous(visitor)
     expect((await post(visitor, { handle, username, code: '1' })).status).toBe(303)
     await expectUser(visitor, 'sam')
+  })
+
+  it('is for a browser, whose Accept is short: a long one costs no time', async () => {
+    const { visitor } = await start()
+    const wrong = (length: number) =>
+      post(visitor, { ...right, password: 'no' }, { Accept: `text/html,${'a'.repeat(length - 10)}` })
+    expect(formOf(await wrong(1000)).action).toBe(PATH)
+    expect(await wrong(1001)).toMatchObject({ status: 403, body: { reason: 'wrong' } })
   })
 
   it('is made by the application: data goes in, a string or what it renders comes out', async () => {
@@ -590,6 +608,8 @@ describe('a page', () => {
     expect(await titleOf('de-AT,de;q=0.9')).toEqual(['de', 'Anmelden', true])
     expect(await titleOf('en')).toEqual(['en', 'Sign in', true])
     expect(await titleOf('fr')).toEqual(['en', 'Sign in', true])
+    pollute({ en: { begin: 'Polluted' } })
+    expect(await titleOf('en')).toEqual(['en', 'Sign in', true])
   })
 })
 

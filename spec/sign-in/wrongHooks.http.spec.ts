@@ -89,6 +89,21 @@ describe('A-31 countFailures judges what its check finds as any hook is judged',
     await expect(guess(found)).rejects.toMatchObject({ name: 'SignInRefused', failure: { reason: 'wrong' } })
   })
 
+  it('counts ten of an address in a quarter of an hour, and a hundred of all addresses in a day', async () => {
+    const count = countFailures()
+    const reasons: unknown[] = []
+    for (let at = 0; at < 120; at++) {
+      const request = mockRequest({ remoteAddress: `192.0.2.${Math.floor(at / 12)}` })
+      const refused = await count({ request }, 'anna', () => false).catch((error: unknown) => error)
+      // Safe: it is a `SignInRefused`
+      reasons.push((refused as { failure: { _tag: string } }).failure._tag)
+    }
+    const ofAddress = [...Array<string>(10).fill('invalid'), 'throttled', 'throttled']
+    expect(reasons).toEqual(Array(10).fill(ofAddress).flat())
+    const last = count({ request: mockRequest({ remoteAddress: '198.51.100.1' }) }, 'anna', () => true)
+    await expect(last).rejects.toMatchObject({ failure: { _tag: 'throttled' } })
+  })
+
   it.each<unknown>([true, { name: 'anna' }, O.some(1)])('%j is what it finds', async (found) => {
     expect(await guess(found)).toBe(found)
   })

@@ -34,6 +34,8 @@ const person = (username: string) => ({
 export interface SignInSite extends SessionsApp {
   readonly people: Map<string, ReturnType<typeof person>>
   readonly mails: Array<SignInMail | LinkMail>
+  /** The users who were signed in where links began. */
+  readonly subjects: ReadonlyArray<string | undefined>
   /** Resolves to the next mail. */
   readonly mail: () => Promise<SignInMail>
   /** What `POST /forge` does to the data of the session. */
@@ -78,6 +80,7 @@ export const signInSite = async (
   const people = new Map(['anna', 'bert'].map((name) => [name, person(name)]))
   const byAddress = (address: string) => [...people.values()].find((one) => one.address === address)
   const mails: Array<SignInMail | LinkMail> = []
+  const subjects: Array<string | undefined> = []
   let hooks = 0
   const forging = { with: (_data: object): unknown => undefined }
   const inMemory = memoryStore()
@@ -98,7 +101,8 @@ export const signInSite = async (
         path: '/sign-in/mail/link',
         send: send ?? ((one) => byAddress(one.address) !== undefined && mails.push(one)),
       })
-      const accountOf = (address: string) => {
+      const accountOf = (address: string, asked: { readonly subject: string | undefined }) => {
+        subjects.push(asked.subject)
         const one = byAddress(address)
         return one && { id: one.username, stamp: `${one.password} ${one.address} ${one.isVerified}` }
       }
@@ -235,6 +239,7 @@ export const signInSite = async (
     forging,
     people,
     mails,
+    subjects,
     hooks: () => hooks,
     mail: async () => {
       for (let at = 0; at < 24_000; at++) {
