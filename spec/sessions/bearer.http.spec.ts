@@ -1,6 +1,7 @@
 /** Sessions that are carried by a token: `sessions(app, { bearer })` and routes with `as: 'bearer'`. */
 import { openApi } from 'koa-with-auth/openapi'
 import { audit } from 'koa-with-auth/audit'
+import { withAuth } from 'koa-with-auth'
 import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { describe, expect, it, vi } from 'vitest'
 import { dpopClient, ORIGIN } from '../support/servers/dpopClient.js'
@@ -292,7 +293,13 @@ describe('with dpop', () => {
     const ids = oneTimeIds(memoryStore())
     const uses: string[] = []
     const spent = { use: (id: string, lifetime: number) => (uses.push(id), ids.use(id, lifetime)) }
-    const site = await deviceSite({ bearer: { dpop: { origin: ORIGIN, spent } } })
+    const site = await deviceSite({ bearer: { dpop: { origin: ORIGIN, spent } } }, undefined, undefined, (router) => {
+      router.post('/renew', withAuth(null), async (ctx) => {
+        await (ctx['session'] as unknown as { readonly regenerate: () => Promise<void> }).regenerate()
+        Object.assign(ctx['session'] as object, { basket: 'pear' })
+        ctx.status = 204
+      })
+    })
     const [client, thief] = [await dpopClient(), await dpopClient()]
     const proofFor = (path: string, token?: string, by = client, more: object = {}) =>
       by.proof(token ?? '', {
@@ -376,6 +383,8 @@ describe('with dpop', () => {
     const { ask, signIn, fields } = await bound()
     const token = await signIn()
     await ask('/out', { Authorization: `DPoP ${token}` }, {})
+    // nor does what a public operation writes reach the session of a token without one
+    expect((await ask('/renew', { Authorization: `DPoP ${token}` }, {})).status).toBe(204)
     expect((await ask('/me', await fields('/me', token))).status).toBe(200)
     expect((await ask('/out', await fields('/out', token), {})).status).toBe(204)
     expect((await ask('/me', await fields('/me', token))).status).toBe(401)

@@ -16,6 +16,9 @@ import { stoppedClock } from '../support/runs/clock.js'
 import { aroundStore } from '../support/stores/aroundStore.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
 
+const regenerate = (ctx: object) =>
+  (ctx as { readonly session: { readonly regenerate: () => Promise<void> } }).session.regenerate()
+
 // An application that asks for a new id, as after a change of rights
 const renewing = async (store: Parameters<typeof signedInApp>[0], options: SessionsAppOptions = {}) => {
   const meanwhile: Array<() => Promise<unknown>> = []
@@ -24,8 +27,9 @@ const renewing = async (store: Parameters<typeof signedInApp>[0], options: Sessi
     acts: {
       '/renew': async (ctx) => {
         for (const run of meanwhile.splice(0)) await run()
-        await (ctx['session'] as unknown as { readonly regenerate: () => Promise<void> }).regenerate()
+        await regenerate(ctx)
       },
+      '/again': (ctx, { logIn }) => regenerate(ctx).then(() => logIn(ctx, anna)),
     },
   })
   return { ...made, meanwhile }
@@ -36,16 +40,19 @@ describeLastingStores((store) => {
     it('goes on once, if two requests renew it at the same moment, and a failed one keeps no other from it', async () => {
       const clock = stoppedClock()
       const { one: browser, store: watched } = await renewing(store)
-      const [before, second] = [browser.copy(), browser.copy()]
+      const [before, second, third] = [browser.copy(), browser.copy(), browser.copy()]
       watched.instead.end = async (...ended) => {
         watched.instead.end = undefined
         const lost = await second.post('/step')
         expect([lost.status, setCookies(lost)]).toEqual([401, []])
+        expect((await third.post('/again')).status).toBe(200)
         return store().end(...ended)
       }
       await browser.post('/renew')
       await expectSignedIn(browser, anna)
       for (const other of [before, second]) await expectAnonymous(other)
+      // a sign-in after it is another session
+      await expectSignedIn(third, anna)
       watched.instead.end = () => Promise.reject(new Error('the store is down'))
       expect((await browser.copy().post('/renew')).status).toBe(503)
       watched.instead.end = undefined

@@ -26,7 +26,7 @@ interface Certificates {
   readonly server: Pair
   /** Of the authority, for clients, for three days. */
   readonly client: Pair
-  /** Of the authority, for any use. */
+  /** Of the authority, for servers and for any use. */
   readonly forAnyUse: Pair
   /** Of the authority, for servers. */
   readonly forServers: Pair
@@ -79,7 +79,7 @@ const make = (): Certificates => {
       authority: ca,
       server: issued('server', '/CN=localhost', 'ca', 'subjectAltName=DNS:localhost,IP:127.0.0.1'),
       client: issued('client', '/O=Acme/CN=billing', 'ca', forClients),
-      forAnyUse: issued('forAnyUse', '/O=Acme/CN=billing', 'ca', 'extendedKeyUsage=anyExtendedKeyUsage'),
+      forAnyUse: issued('forAnyUse', '/O=Acme/CN=billing', 'ca', 'extendedKeyUsage=serverAuth,anyExtendedKeyUsage'),
       forServers: issued('forServers', '/CN=www', 'ca', 'extendedKeyUsage=serverAuth'),
       otherAuthority: other,
       stranger: issued('stranger', '/O=Acme/CN=billing', 'other', forClients),
