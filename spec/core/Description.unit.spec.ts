@@ -26,6 +26,7 @@ import {
   leaves,
   readsQuery,
 } from '../../src/core/Description.js'
+import { alternativesOf } from '../../src/core/Alternative.js'
 import { insufficientAuthentication } from '../../src/core/AuthError.js'
 import { description } from '../support/models/arbitraries.js'
 import { row } from '../support/models/row.js'
@@ -187,6 +188,15 @@ describe.each(Object.entries(kinds))('%s', (name, make) => {
     expect(() => make({ description })).toThrow(TypeError)
     expect(() => make({ description })).toThrow(`${name}({ description }) must be a string`)
   })
+})
+
+it('an anonymous caller may be refused by a function before it in a list, wherever in the list', () => {
+  // `custom` is that of a function: it is unknown whether its credential was sent
+  const sent = { ...bearer, isSent: () => true }
+  const anonymous: Description = { _tag: 'Optional', member: { ...basic, isSent: () => true }, lenient: false }
+  const last = (...members: Description[]) => alternativesOf({ _tag: 'AnyOf', members: [...members, anonymous] }).at(-1)
+  expect(last(sent, custom)).toMatchObject({ demands: [], mayBeRefused: true })
+  expect(last(sent)).toMatchObject({ demands: [], mayBeRefused: false })
 })
 
 describe('a session kind', () => {

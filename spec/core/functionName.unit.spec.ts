@@ -58,6 +58,7 @@ describe('the name of a function', () => {
     ['(u) => /a b/.test(u)', '(u) => /a  b/.test(u)'],
     ['(u) => { if (u) /a b/.test(u) }', '(u) => { if (u) /a  b/.test(u) }'],
     ['(u) => { return\n u }', '(u) => { return u }'],
+    ['(a, b) => { a\n++b }', '(a, b) => { a++\nb }'],
     ['(u) => { if (u); return 1 }', '(u) => { if (u) return 1 }'],
     ['() => [1,,]', '() => [1,]'],
     ['(a, b) => a - -b', '(a, b) => a-- - b'],

@@ -99,6 +99,14 @@ describe('memory', () => {
   })
 })
 
+it('a value that was read after another stays, although it was the youngest before', () => {
+  const tested = memory<number>({ size: 2, maxAge: Infinity, dropsFirst: 'least recently used' })
+  for (const name of ['a', 'b']) tested.set(name, fromNow(1))
+  for (const name of ['a', 'b']) tested.get(name)
+  tested.set('c', fromNow(1))
+  expect(['a', 'b', 'c'].map((name) => tested.get(name))).toEqual([undefined, 1, 1])
+})
+
 describe('singleFlight', () => {
   it('is called once for all who come while it is under way, and again for the next', async () => {
     let calls = 0
