@@ -5,9 +5,8 @@
 import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { decodeJwt, SignJWT, type JWTPayload } from 'jose'
-import { on, type ProviderAnswerEvent } from 'koa-with-auth/events'
 import { oidc } from 'koa-with-auth/sign-in/oidc'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { seconds, signedByHand, signedWith, signingKey } from '../support/servers/identityProvider.js'
 import { limitFor, newBrowser, providerSite, shopAt, type ProviderSite } from '../support/sites/providerSite.js'
 import { tried, wrongSite as start } from '../support/sites/wrongProviderSite.js'
@@ -22,7 +21,7 @@ import {
   type WrongProvider,
 } from '../support/servers/wrongProvider.js'
 import { noting } from '../support/stores/stores.js'
-import { schemaOf } from '../support/runs/eventRecords.js'
+import { recordsOf } from '../support/runs/eventRecords.js'
 import { pollute } from '../support/runs/pollute.js'
 
 const reasonOf = ({ status, body }: Page): readonly [number, string | undefined] => [
@@ -35,20 +34,6 @@ const expectRefused = async (site: ProviderSite, expected: readonly [number, str
   const { page, reason, who } = await tried(site)
   expect([page.status, reason, who, site.done.length - hooks]).toEqual([...expected, undefined, 0])
   return page
-}
-
-const validRecord = schemaOf('provider-answer')
-
-/** What the channel reports until the test has finished. */
-const answersReported = (): ProviderAnswerEvent[] => {
-  const records: ProviderAnswerEvent[] = []
-  onTestFinished(
-    on('provider-answer', (record) => {
-      expect([validRecord(record), Object.isFrozen(record)], JSON.stringify(record)).toEqual([true, true])
-      records.push(record)
-    }),
-  )
-  return records
 }
 
 const isolated = (key: 'RS256' | 'ES256') => signingKey(key, 'k2')
@@ -200,7 +185,7 @@ describe('an ID token', () => {
   ])('of a provider whose clock is %s', async (_name, off, who) => {
     const { provider, site } = await start()
     provider.claims = (given) => ({ ...given, iat: seconds() + off, exp: seconds() + off + 600 })
-    const records = answersReported()
+    const records = recordsOf('provider-answer')
     const result = await tried(site)
     expect([result.who, result.page.status]).toEqual([who, who === undefined ? 400 : 303])
     expect(records.map(({ problem }) => problem.slice(0, 6))).toEqual(who === undefined ? ['clock:'] : [])
@@ -210,7 +195,7 @@ describe('an ID token', () => {
 describe('O-07 koa-with-auth:provider-answer', () => {
   it('reports what was wrong, and nothing that was sent', async () => {
     const { provider, site } = await start()
-    const records = answersReported()
+    const records = recordsOf('provider-answer')
     expect((await tried(site)).who).toBe('provider-anna')
     provider.claims = (given) => ({ ...given, azp: 'words of a stranger' })
     await tried(site)
@@ -310,7 +295,7 @@ describe('an authorization response', () => {
     ['temporarily_unavailable', 503, undefined],
   ])('with the error %s is %i %s, and shows nothing of what was sent', async (error, status, reason) => {
     const { provider, site } = await start()
-    const records = answersReported()
+    const records = recordsOf('provider-answer')
     const { page } = await tried(site, (url) => {
       url.searchParams.delete('code')
       url.searchParams.set('error', error)

@@ -1,14 +1,13 @@
 /** Passkeys over HTTP, with the software authenticator: registration, sign-in, step-up, and every answer that is refused. */
 import { randomBytes } from 'node:crypto'
-import { on, type PasskeyEvent } from 'koa-with-auth/events'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { softwareAuthenticator, type WrongAssertion, type WrongRegistration } from 'koa-with-auth/testing'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { jsonClient } from '../support/servers/jsonClient.js'
 import { optionsFrom, origin, person, register, rpId, use, withPasskey } from '../support/sites/passkeySite.js'
 import { annaAt, passwordAt, servedPasskeySite } from '../support/sites/servedPasskeySite.js'
 import { noting, steppedStore } from '../support/stores/stores.js'
-import { schemaOf } from '../support/runs/eventRecords.js'
+import { recordsOf } from '../support/runs/eventRecords.js'
 import { stoppedClock } from '../support/runs/clock.js'
 
 const unknown = { status: 400, body: expect.objectContaining({ reason: 'unknown' }) }
@@ -212,20 +211,8 @@ describe('W-04 the counter', () => {
 })
 
 describe('W-04 events', () => {
-  const records: PasskeyEvent[] = []
-  const validate = schemaOf('passkey')
-  const listen = () => {
-    records.length = 0
-    onTestFinished(
-      on('passkey', (record) => {
-        expect(validate(record), JSON.stringify(validate.errors)).toBe(true)
-        records.push(record)
-      }),
-    )
-  }
-
   it('a registration and a counter that does not grow are reported, a wrong signature is not', async () => {
-    listen()
+    const records = recordsOf('passkey')
     const { anna } = await annaAt(undefined, { synced: false })
     await use(anna, { counter: 7 })
     await use(anna, { counter: 3 })
@@ -238,7 +225,7 @@ describe('W-04 events', () => {
 
   it('of several answers with one counter at the same time, one is in, and all others are reported', async () => {
     const { calls, anna } = await annaAt(undefined, { synced: false })
-    listen()
+    const records = recordsOf('passkey')
     const answers = []
     for (let at = 0; at < 4; at += 1) {
       answers.push(anna.phone.get(await optionsFrom(anna, '/sign-in/passkey/options'), { counter: 9 }))

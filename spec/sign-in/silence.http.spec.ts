@@ -1,7 +1,7 @@
 /** C-01: what a stranger can learn over HTTP, and what is worth nothing to a thief. */
 import { memoryStore } from 'koa-with-auth/stores'
-import { on } from 'koa-with-auth/events'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { recordsOf } from '../support/runs/eventRecords.js'
 import { setCookies } from '../support/sites/sessionsApp.js'
 import { noting } from '../support/stores/stores.js'
 import { sendJson, signInSite, type SignInSite } from '../support/sites/signInSite.js'
@@ -53,10 +53,7 @@ describe('C-01 silence', () => {
   it('a copy of the store and of every record signs in no user', async () => {
     // everything that the store ever gets
     const { store, given: kept } = noting(memoryStore())
-    const records: unknown[] = []
-    for (const channel of ['ceremony', 'decision', 'signed-in'] as const) {
-      onTestFinished(on(channel, (record) => records.push(record)))
-    }
+    const records = [recordsOf('ceremony'), recordsOf('decision'), recordsOf('signed-in')]
     const site = await signInSite(() => store)
     const done = await asked(site)
     const waiting = await asked(site)

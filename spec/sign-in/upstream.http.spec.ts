@@ -7,7 +7,6 @@ import Router from '@koa/router'
 import { decodeJwt } from 'jose'
 import Koa from 'koa'
 import { sessionAuth, withAuth } from 'koa-with-auth'
-import { on } from 'koa-with-auth/events'
 import { sessions, type Sessions } from 'koa-with-auth/sessions'
 import {
   askSecondFactor,
@@ -22,6 +21,7 @@ import { oidc, upstream, UpstreamGone, type UpstreamOptions } from 'koa-with-aut
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { testIssuer, type TestIssuer } from 'koa-with-auth/testing'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { recordsOf } from '../support/runs/eventRecords.js'
 import { seconds } from '../support/servers/identityProvider.js'
 import { reserved } from '../support/servers/server.js'
 import { noting } from '../support/stores/stores.js'
@@ -287,8 +287,7 @@ describe('the token of the user of a request', () => {
   })
 
   it('stands in no cookie, row, record or error', async () => {
-    const records: unknown[] = []
-    onTestFinished(on('upstream', (record) => records.push(record)))
+    const records = recordsOf('upstream')
     const { store, given } = noting(memoryStore())
     const { site, issuer, refreshes, anna } = await signedIn({ store })
     const token = (await site.get(anna, '/token')).body
