@@ -207,6 +207,24 @@ it('a provider that failed is not asked again within a second, by any process', 
   expect(await later(store, provider)).toBe('a2')
 })
 
+it('a provider that takes longer than a lock is asked once, by the process that asked first', async () => {
+  vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'setInterval', 'clearInterval'] })
+  const { store, provider, plain } = await expired()
+  const refresh: Grants['refresh'] = async (tokens) => {
+    const answer = await plain.refresh(tokens, place)
+    await new Promise((resolve) => setTimeout(resolve, 15_000))
+    return answer
+  }
+  const first = outcomeOf(goodTokens({ ...plain, refresh }, place))
+  await vi.waitUntil(() => provider.presented.length > 0)
+  const pause = async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms))
+  const other = plainly(store, provider)
+  const second = await outcomeOf(goodTokens({ ...other, clock: { ...other.clock, pause } }, place))
+  await pause(15_000)
+  expect([await first, second, provider.presented]).toEqual(['a1', 'a1', ['r0']])
+  expect(vi.getTimerCount()).toBe(0)
+})
+
 describe('a rotated refresh token is never lost', () => {
   it.each([
     ['is refused', 0],

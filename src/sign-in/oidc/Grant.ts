@@ -2,8 +2,9 @@
  * A grant: the tokens that a provider gave for a user, kept in the store, sealed. It decides which token is handed out, and that one
  * refresh serves every request in every process.
  *
- * A lock in the store names the process that refreshes; the store's own clock ends it after ten seconds. The successor of a refresh token
- * is written before its access token is used, by `update` with the text that was read. It knows no Koa and no provider.
+ * A lock in the store names the process that refreshes. The process renews it while the provider is asked, and the store's own clock ends it
+ * ten seconds later. The successor of a refresh token is written before its access token is used, by `update` with the text that was read.
+ * It knows no Koa and no provider.
  */
 import { UnavailableError } from '../../core/Result.js'
 import { bare, withoutUndefined } from '../../core/options.js'
@@ -151,6 +152,14 @@ const inFlight = (self: Grants, place: GrantPlace, before: string): Promise<Toke
 const lockOf = ({ key }: GrantPlace): string => `${key} refresh`
 
 const FAILED = 'failed'
+const FREE = 'free'
+
+// A provider may take longer than a lock lasts, and another process that took over would present the same token
+const holding = ({ store }: Grants, place: GrantPlace, mine: string): (() => void) => {
+  const renew = (): void => void store.update(lockOf(place), mine, LOCK, mine).catch(() => undefined)
+  const timer = setInterval(renew, LOCK / 4).unref()
+  return () => clearInterval(timer)
+}
 
 // Waits until another process has refreshed, or refreshes. A process that died holds the lock until the store ends it
 const awaited = async (self: Grants, place: GrantPlace, before: string): Promise<Tokens> => {
@@ -172,6 +181,7 @@ const awaited = async (self: Grants, place: GrantPlace, before: string): Promise
 
 const locked = async (self: Grants, place: GrantPlace, before: string, mine: string): Promise<Tokens> => {
   let isOutage = false
+  const release = holding(self, place, mine)
   try {
     const began = self.clock.now()
     // another process may have refreshed between the look and the lock
@@ -188,8 +198,9 @@ const locked = async (self: Grants, place: GrantPlace, before: string, mine: str
     if (!isOutage || error instanceof UnavailableError) throw error
     throw new UnavailableError('the provider did not refresh', { cause: error })
   } finally {
-    // in an outage of the store, its clock ends the lock
-    const [leaves, lifetime] = isOutage ? [FAILED, FAILED_FOR] : [mine, 1]
+    release()
+    // in an outage of the store, its clock ends the lock. A renewal that comes late finds another text
+    const [leaves, lifetime] = isOutage ? [FAILED, FAILED_FOR] : [FREE, 1]
     await self.store.update(lockOf(place), leaves, lifetime, mine).catch(() => undefined)
   }
 }
