@@ -74,7 +74,9 @@ describe('C-02 proofs', () => {
     ['of this moment', { at: NOW }, { maxAge: 0 }, true],
     ['as old as may be', { at: NOW - 10 }, { maxAge: 10 }, true],
     ['older', { at: NOW - 11 }, { maxAge: 10 }, false],
-    ['of the future', { at: NOW + 1 }, {}, false],
+    ['of a clock that is ahead', { at: NOW + 5000, authTime: NOW + 5000 }, { maxAge: 0 }, true],
+    ['of the future', { at: NOW + 5001 }, {}, false],
+    ['of a provider in the future', { at: NOW, authTime: NOW + 5001 }, { maxAge: 10 }, false],
     ['by another method', { at: NOW }, { methods: ['totp'] }, false],
   ])('one %s: %o suffices %o: %s', (_what, given, demand, expected) => {
     expect(isProven([{ method: 'password', ...given }], demand, NOW)).toBe(expected)

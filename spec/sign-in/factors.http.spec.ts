@@ -339,7 +339,7 @@ describeEveryOther((store) => {
       expect((await visitor.ask('/proofs')).body).toMatchObject([{ method: 'password' }])
     })
 
-    it('T11 is fresh at maxAge, not a millisecond later, and never in the future', async () => {
+    it('T11 is fresh at maxAge, not a millisecond later, and not if it is of a clock that is far ahead', async () => {
       const { visitor } = await visitedSite(store)
       const now = Date.now()
       vi.useFakeTimers({ now, toFake: ['Date'] })
@@ -356,8 +356,9 @@ describeEveryOther((store) => {
         { reason: 'insufficient', proof: { maxAge: 300 } },
         [],
       ])
-      expect((await transfer(now - 1)).status).toBe(403)
-      expect((await transfer(now)).status).toBe(200)
+      expect((await transfer(now - 5001)).status).toBe(403)
+      // another process may have signed the user in, a moment ago
+      expect((await transfer(now - 5000)).status).toBe(200)
     })
 
     it('a session without a proof counts as another method, at its sign-in', async () => {

@@ -90,14 +90,17 @@ export const addedTo = (proofs: ReadonlyArray<Proof>, proof: Proof): ReadonlyArr
   return [...proofs.filter((one) => one !== older), kept]
 }
 
-/** Whether some proof meets a demand. A proof whose time lies ahead of the clock is not fresh. */
+// The clocks of two processes differ a little
+const AHEAD = 5000
+
+/** Whether some proof meets a demand. A proof whose time lies ahead of the clock, by more than clocks differ, is not fresh. */
 export const isProven = (proofs: ReadonlyArray<Proof>, { methods, maxAge }: ProofDemand, now: number): boolean =>
   proofs.some((proof) => {
     const { method, at } = proof
-    if (at > now || (methods !== undefined && !methods.includes(method))) return false
+    if (at > now + AHEAD || (methods !== undefined && !methods.includes(method))) return false
     if (maxAge === undefined) return true
     const age = now - doneAt(proof)
-    return age >= 0 && age <= maxAge
+    return age >= -AHEAD && age <= maxAge
   })
 
 export const neededBy = ({ methods, maxAge }: ProofDemand): NeededProof => ({
