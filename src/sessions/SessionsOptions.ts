@@ -81,8 +81,8 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
    */
   readonly persistent?: boolean | undefined
   /**
-   * Whether the sessions of a user can be listed and ended one by one (`listSessions`, `endSession`). `label` names a session in the list; by default it has no
-   * label, because user agent and address are personal data. Default `false`.
+   * Whether the sessions of a user can be listed and ended one by one (`listSessions`, `endSession`). `label` names a session in the list, by at
+   * most 256 characters; by default it has no label, because user agent and address are personal data. Default `false`.
    */
   readonly list?: boolean | { readonly label: (request: Request) => string | undefined } | undefined
   /**

@@ -119,9 +119,12 @@ const sessionNames = ({ list, label, grants }: SessionHost, request: Request, { 
     ? { grant: grant ?? (grants.size > 0 ? randomId(16) : undefined) }
     : { listed: grant ?? randomId(16), label: labelIn(label?.(request)) }
 
+// A client writes the field that most labels come from
+const MAX_LABEL = 256
+
 const labelIn = (said: unknown): string | undefined => {
   const label = unawaited(said)
-  return typeof label === 'string' ? label : undefined
+  return typeof label === 'string' ? label.slice(0, MAX_LABEL) : undefined
 }
 
 const sessionListOf = ({ host }: SessionOwner): SignInList => {
