@@ -165,6 +165,20 @@ describe('C-01 the laws of a ceremony', () => {
     expect(reasonOf(await w.finish(0, 'mine', early))).toBe('unknown')
   })
 
+  it.each([
+    ['another process is five minutes ahead', 300_000, 400_000, 0],
+    ['another process is five minutes behind', -300_000, 400_000, 0],
+    ['the clock was set back by half a lifetime', 0, LIFETIME + 120_000, -LIFETIME / 2],
+  ])('once: also if %s', async (_how, ahead, later, back) => {
+    const w = world()
+    const sent = await w.begin(0, 'mine')
+    w.ahead(ahead)
+    expect(reasonOf(await w.finish(0, 'mine', { ...sent, code: 'wrong' }))).toBe('invalid')
+    w.tick(later)
+    w.ahead(back)
+    expect(reasonOf(await w.finish(0, 'mine', sent))).toBe('unknown')
+  })
+
   it('silence: unknown, forged, foreign and spent are one failure', async () => {
     const w = world()
     const records = recordsOf('ceremony')

@@ -125,7 +125,8 @@ const WRONG_OF_BROWSER = 50
 const WRONG_OF_ADDRESS = 1000
 const QUARTER = 15 * 60
 
-// The store keeps an id longer than its handle can be opened, also if the clocks of two machines differ a little
+// The store keeps an id longer than its handle can be opened, also if the clocks of two machines differ, or a clock is set back, by less
+// than the lifetime of the handle
 const MARGIN = 60_000
 
 type BoundKind = Pick<AnyKind, 'name' | 'bound'>
@@ -318,7 +319,7 @@ const checkOnce = async (self: State, answering: Answering, tried: string): Prom
   const { of: kind, finishing, content, answer, id } = answering
   const { tries = 1 } = kind
   const { kept, salt: _salt, ...said } = content
-  const remembered = said.until - self.now() + MARGIN
+  const remembered = Math.max(said.until - self.now(), 2 * kind.lifetime) + MARGIN
   if (!(await useTry(self, tried, tries, remembered))) {
     if (tries > 1) await self.running.get(id)
     return kind.leadsAgain === true && (await finishing.isFinishedHere(id)) ? E.right(endedAt(content)) : answeredBefore

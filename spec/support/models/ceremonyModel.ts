@@ -47,6 +47,7 @@ export interface Sent {
 /** A world of its own. */
 export const world = () => {
   let now = 1e12
+  let off = 0
   let isDown = false
   let isOver = false
   let keys = [keyOf('a')]
@@ -56,7 +57,7 @@ export const world = () => {
     keys: () => keys,
     name: 'shop',
     origin: 'https://shop.example',
-    now: () => now,
+    now: () => now + off,
     ids: {
       release: async () => {},
       use: async (id, lifetime) => {
@@ -84,6 +85,8 @@ export const world = () => {
     order,
     now: () => now,
     tick: (ms: number) => (now += ms),
+    /** How far the clock of the process is ahead of that of the store. */
+    ahead: (ms: number) => (off = ms),
     down: (is: boolean) => (isDown = is),
     over: (is: boolean) => (isOver = is),
     rotate: (to: string[]) => (keys = to),
