@@ -1,7 +1,7 @@
 /** Sessions that are carried by a token: `sessions(app, { bearer })` and routes with `as: 'bearer'`. */
+import { apiKeyCookie, sessionAuth, withAuth } from 'koa-with-auth'
 import { openApi } from 'koa-with-auth/openapi'
 import { audit } from 'koa-with-auth/audit'
-import { withAuth } from 'koa-with-auth'
 import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { describe, expect, it, vi } from 'vitest'
 import { dpopClient, ORIGIN } from '../support/servers/dpopClient.js'
@@ -186,12 +186,21 @@ describe('a request with a field Authorization', () => {
   })
 
   it('is not checked for other sites; that of the cookie is', async () => {
-    const { ask, cookieIn, signIn } = await deviceSite()
+    const inCookie = apiKeyCookie({ paramName: 'key', authenticate: (_request, key) => key === 'good' })
+    const done = (ctx: { status: number }) => void (ctx.status = 204)
+    const { ask, cookieIn, signIn } = await deviceSite({}, memoryStore(), [strongKey], (router) => {
+      router.post('/key', withAuth(inCookie), done)
+      router.post('/root', withAuth(sessionAuth()), done)
+    })
     const Cookie = cookieIn(await ask('/cookie', {}, {}))
     const elsewhere = { Origin: 'https://front.example', 'Sec-Fetch-Site': 'cross-site' }
     const token = await signIn('/device/sign-in', elsewhere)
     expect((await ask('/prove', { ...elsewhere, Cookie }, {})).status).toBe(403)
     expect((await ask('/prove', { ...elsewhere, ...bearer(token) }, {})).status).toBe(204)
+    expect((await ask('/root', { ...elsewhere, ...bearer(token) }, {})).status).toBe(204)
+    // no token helps the cookie of another kind
+    expect((await ask('/key', { ...bearer(token), Cookie: 'key=good' }, {})).status).toBe(204)
+    expect((await ask('/key', { ...elsewhere, ...bearer(token), Cookie: 'key=good' }, {})).status).toBe(403)
     expect((await ask('/out', { ...elsewhere, ...bearer(token) }, {})).status).toBe(204)
     expect((await ask('/me', bearer(token))).status).toBe(401)
   })

@@ -284,6 +284,12 @@ export const withScopes = (challenge: Challenge, scopes: ReadonlyArray<string>):
 
 export const isAmbient = (description: Description): boolean => leaves(description).some((leaf) => leaf.ambient)
 
+/** Whether nothing but sessions is sent by browsers themselves. A token may carry a session, and no other credential. */
+export const isOfSessions = (description: Description): boolean =>
+  leaves(description).every(
+    ({ ambient, challenge }) => !ambient || (typeof challenge !== 'function' && challenge.scheme === 'Session'),
+  )
+
 /** Whether guesses at any of the credentials, or accepted requests are counted. */
 export const isThrottled = (description: Description): boolean =>
   description.isQuota === true ||

@@ -9,7 +9,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Challenge } from './Challenge.js'
 import type { Context, Request } from './Request.js'
 import { isForged } from './CrossOrigin.js'
-import { constantFailure, isAmbient, withChallenges, type Description, type Leaf } from './Description.js'
+import { constantFailure, isAmbient, isOfSessions, withChallenges, type Description, type Leaf } from './Description.js'
 import { PrincipalSource, type EndSource } from './ends.js'
 import { evidenceOf, givenWith, merge, restsOn } from './Evidence.js'
 import type { Charge, Charged, Evidence, Objects } from './Evidence.js'
@@ -252,9 +252,11 @@ export const finishingHookResult = (
     result === refused ? invalid : E.left(withChallenges(description, result.left))
   if (!ambient) return (result) => (E.isLeft(result) ? failure(result) : result)
   const forged = constantFailure(description, forgedError)
+  // another cookie comes by itself, also beside a token of the attacker
+  const isSession = isOfSessions(description)
   return (result, request) => {
     if (E.isLeft(result)) return failure(result)
-    if (isAnonymous(result) || knownExchange(request.ctx)?.isByToken === true) return result
+    if (isAnonymous(result) || (isSession && knownExchange(request.ctx)?.isByToken === true)) return result
     return isForged(request, settingsOf(request)) ? forged : result
   }
 }
