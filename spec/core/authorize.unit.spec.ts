@@ -54,6 +54,9 @@ describe('authorize and requireScopes', () => {
     expect(writing(reading(bearer)).evaluate(both)).toStrictEqual(left({ scope: ['read', 'write'] }))
     expect(writing(failing(AuthError.insufficient())).evaluate(both)).toStrictEqual(left({ scope: ['write'] }))
     expect(writing(failing(AuthError.expired)).evaluate(both)).not.toHaveProperty('left.scope')
+    // an outage is answered without a challenge
+    const down = failing(AuthError.unavailable())
+    expect(writing(down).evaluate(both)).toStrictEqual(down.evaluate(both))
   })
 
   it('each challenge of a list names the scopes that are required around the list', () => {

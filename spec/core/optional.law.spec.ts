@@ -10,7 +10,7 @@ import { describedAs, firstPresent, fromFunction, lenient, flatMap } from 'koa-w
 import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { make } from '../../src/core/Authenticator.js'
-import { showObjects } from '../../src/core/Exchange.js'
+import { Attempt, showObjects } from '../../src/core/Exchange.js'
 import { tree } from '../support/models/trees.js'
 import { essence, leaf, run } from '../support/models/treeRuns.js'
 import { runs } from '../support/runs/samples.js'
@@ -57,7 +57,8 @@ it('an anonymous caller has no objects, also if some were found', async () => {
     showObjects(request, { note: 1 })
     return E.left(AuthError.absent)
   })
-  expect(await optional(finding).evaluate(request)).toStrictEqual(E.right(undefined))
+  // within a decision, which no other restores
+  expect(await optional(finding).evaluate(request, new Attempt(request))).toStrictEqual(E.right(undefined))
   expect(request).not.toHaveProperty('objects', { note: 1 })
 })
 

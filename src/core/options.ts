@@ -154,7 +154,7 @@ export const isPlain = (u: unknown): u is object => {
   if (typeof u !== 'object' || u === null || !/ (Object|Module)\]$/.test(Object.prototype.toString.call(u)))
     return false
   const prototype: unknown = Object.getPrototypeOf(u)
-  return prototype === null || (Object.hasOwn(Object(prototype), 'isPrototypeOf') && !Array.isArray(u))
+  return prototype === null || Object.hasOwn(Object(prototype), 'isPrototypeOf')
 }
 
 /** Throws a TypeError for a value that is no plain object: the options of a Map, a class or a promise would be lost silently. */
