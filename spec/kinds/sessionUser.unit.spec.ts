@@ -11,6 +11,7 @@ import {
   type Authenticator,
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
+import { leaves } from '../../src/core/Description.js'
 import { exchangeOf } from '../../src/core/Exchange.js'
 import { typedKinds } from '../../src/kinds/session.js'
 import {
@@ -232,6 +233,14 @@ describe('a session that a token carries', () => {
     const refusal = { _tag: 'Left', left: AuthError.expired } as const
     expect(await of({ token: 't', isSignedIn: () => false, refusal })).toBe('expired')
     expect(await of({ isSignedIn: () => false })).toBe('absent')
+  })
+
+  it('is described by its scheme, with a name of its own and the field of its proof', () => {
+    const bound = typedKinds<object>({ bearer: { ...bearer, scheme: 'DPoP' }, needsUsername: false }).sessionAuth
+    expect(leaves(bound({ schemeName: 'login' }).description)).toMatchObject([
+      { schemeName: 'login' },
+      { schemeName: 'loginDPoP', reads: ['DPoP'], scheme: { type: 'http', scheme: 'dpop' } },
+    ])
   })
 
   it('must have the proof that is demanded', async () => {

@@ -73,6 +73,10 @@ it.each([
     update.mockClear()
     expect([await isListed(list, signIn, fresh, 'another'), update.mock.calls.length]).toEqual([true, 1])
     expect(isListed(list, signIn, undefined)).toBe(false)
+    for (const name of ['user', 'id', 'at', 'seen', 'methods', 'stamp']) {
+      const without = JSON.stringify({ ...(JSON.parse(fresh ?? '') as object), [name]: undefined })
+      expect([name, isListed(list, signIn, without)]).toEqual([name, false])
+    }
   },
 )
 

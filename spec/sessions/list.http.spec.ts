@@ -295,5 +295,7 @@ describe('C-07 how long a session lasts', () => {
     s.app.silent = true
     expect((await s.visitor().post('/long')).status).toBe(500)
     expect(String(s.errors.at(-1))).toContain('at most 10 times')
+    const just = await site(undefined, { idle: HOUR, absolute: 3 * DAY })
+    expect((await just.visitor().post('/long')).status).toBe(200)
   })
 })
