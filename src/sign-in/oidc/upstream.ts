@@ -155,22 +155,7 @@ const providerGrants = (
   const dropped = (tokens: Tokens): void => {
     if (self.revokes) revoke(client, tokens).catch(() => undefined)
   }
-  // an application has one store
-  let own: Grants | undefined
-  const grants = ({ application, store, keys }: GrantHolder): Grants =>
-    (own ??= {
-      store,
-      keys,
-      refresh: async (tokens, { user }) => {
-        const next = await refreshed(client, tokens)
-        notify(client, application, user, 'refreshed')
-        return next
-      },
-      dropped,
-      clock: systemClock,
-      flights: new Map(),
-      unwritten: new Set(),
-    })
+  const grants = grantsOnce(client, dropped)
   const ended = async (holder: GrantHolder, key: string): Promise<void> => {
     const tokens = await takeGrant(grants(holder), { key })
     if (tokens !== undefined) dropped(tokens)
@@ -210,6 +195,25 @@ const providerGrants = (
     },
   }
   return self
+}
+
+// An application has one store
+const grantsOnce = (client: TokenClient, dropped: Grants['dropped']): ProviderGrants['grants'] => {
+  let own: Grants | undefined
+  return ({ application, store, keys }) =>
+    (own ??= {
+      store,
+      keys,
+      refresh: async (tokens, { user }) => {
+        const next = await refreshed(client, tokens)
+        notify(client, application, user, 'refreshed')
+        return next
+      },
+      dropped,
+      clock: systemClock,
+      flights: new Map(),
+      unwritten: new Set(),
+    })
 }
 
 // An ID token of another subject is garbage (OpenID Connect Core §12.2)
