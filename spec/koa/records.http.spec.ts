@@ -112,6 +112,7 @@ const routes: Readonly<Record<string, AuthenticatorLike | [AuthenticatorLike, ..
   '/function': (request) => request.get('X-Key') !== '',
   '/acting': httpBearer({ authenticate: () => ({ user: 'anna', act: { sub: '', client_id: 'agent' } }) }),
   '/assisted': httpBearer({ authenticate: () => ({ user: 'anna', act: 'carl' }) }),
+  '/via': anyOf([map(() => ({ via: 'a proxy' }))(bearer), key]),
   '/notes/:id': owned('note', {
     param: 'id',
     find: (id) => id !== 'n0' && id,
@@ -317,6 +318,12 @@ describe('one record for each guarded request', () => {
     recordPublic(ctx, ['operation'])
     ctx.res.emit('close')
     expect(records).toMatchObject([{ outcome: 'public', level: 'operation' }])
+  })
+
+  it('a principal that only looks like a member of a list has none in its record', async () => {
+    const { record } = await recordOf('GET /via', [authorization('good')])
+    expect(record).toMatchObject({ outcome: 'accepted', status: 200 })
+    expect(record).not.toHaveProperty('via')
   })
 
   it('a record says of an object that refused whether it was found', async () => {

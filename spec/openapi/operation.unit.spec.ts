@@ -143,6 +143,7 @@ describe('the body of', () => {
     ['returns a string', () => 'a'],
     ['returns an array', () => ['a']],
     ['returns null', () => null],
+    ['returns a reference', () => ({ type: 'array', items: { $ref: '#' } })],
     ['returns a ring', () => { const ring = { self: {} }; ring.self = ring; return ring }], // prettier-ignore
   ])('a schema whose jsonSchema %s is any JSON', (_what, input) => {
     const validate = vi.fn(() => ({ value: 1 }))
