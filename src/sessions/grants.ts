@@ -5,7 +5,6 @@
 import { providersOf, type Upstreams } from '../koa/upstreams.js'
 import type { Store } from '../stores/Store.js'
 import type { SessionRecords } from './SessionRecords.js'
-import type { Details } from './SignIn.js'
 
 /** The session, or the user, that a grant belongs to. */
 export interface GrantHolder {
@@ -38,7 +37,11 @@ export const grantKeepersOf = (app: object): GrantKeepers =>
 
 type GrantsHost = SessionRecords & Pick<GrantHolder, 'keys'> & { readonly grants: GrantKeepers }
 
-type GrantDetails = Pick<Details, 'grant' | 'listed' | 'absolute'>
+interface GrantDetails {
+  readonly grant?: string | undefined
+  readonly listed?: string | undefined
+  readonly absolute?: number | undefined
+}
 
 /** The name of the grants in a session: with a list, the id of its entry, so ending the entry ends them. */
 export const grantIn = ({ grant, listed }: GrantDetails): string | undefined => grant ?? listed
