@@ -243,6 +243,13 @@ describe('a stored value that is not a hash', () => {
     for (const call of warn.mock.calls) expect(call).toEqual([expect.stringContaining(`(${form})`), 'PasswordWarning'])
   })
 
+  it.each(['', undefined, null])('a user without a password is no warning: %j', async (stored) => {
+    untimedPasswords()
+    const warn = warnings()
+    expect(await verify(stored, 'anna-secret')).toBe(false)
+    expect(warn).not.toHaveBeenCalled()
+  })
+
   it('warns of twenty forms, and of no more', async () => {
     untimedPasswords()
     const warn = warnings()
@@ -354,8 +361,15 @@ describe('P-08 a stored hash with very high costs', () => {
     expect(parse(`$argon2id$v=19$${cost}$${SALT}$${KEY}`)).toBeDefined()
   })
 
-  it('of bcrypt is read up to a cost of 16', () => {
-    expect([16, 17].map((cost) => parse(`$2b$${cost}$${'a'.repeat(53)}`)?._tag)).toEqual(['bcrypt', undefined])
+  it('of bcrypt is read from a cost of 4 up to 16, and of scrypt up to the work of the most', () => {
+    const read = (stored: string): boolean => parse(stored) !== undefined
+    expect(['03', '04', '16', '17'].map((cost) => read(`$2b$${cost}$${'a'.repeat(53)}`))).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ])
+    expect([32, 33].map((p) => read(`$scrypt$ln=14,r=32,p=${p}$${SALT}$${KEY}`))).toEqual([true, false])
   })
 
   it('only one hash with much memory is verified at a time, and others do not wait for it', async ({ skip }) => {
