@@ -4,19 +4,13 @@
  */
 import { either as E } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
-import { anyOf, apiKeyCookie, apiKeyHeader, AuthError, httpBearer, sessionAuth, withAuth } from 'koa-with-auth'
+import { anyOf, apiKeyCookie, apiKeyHeader, AuthError, withAuth } from 'koa-with-auth'
 import { flatMap } from 'koa-with-auth/fp'
 import { describe, expect, test, vi } from 'vitest'
 import { bearer, challenge, expectDenied, expectPassed, operation, type Sending } from '../support/models/behavior.js'
-import { ambient, anna, notAmbient, type AmbientRow } from '../support/models/behaviorAmbient.js'
+import { ambient, anna, bearerKind, cookieKey, good, headerKey, notAmbient } from '../support/models/behaviorAmbient.js'
+import { session, shout, type AmbientRow } from '../support/models/behaviorAmbient.js'
 import { signInAs, withSessions } from '../support/models/behaviorSession.js'
-
-const good = (_request: unknown, sent: string) => sent === 'good' && { sent }
-const bearerKind = httpBearer({ authenticate: good })
-const cookieKey = apiKeyCookie({ authenticate: good })
-const headerKey = apiKeyHeader({ authenticate: good })
-const session = sessionAuth()
-const shout = (principal: object) => ({ shouted: principal })
 
 const sites = [{ 'Sec-Fetch-Site': 'cross-site' }, { Origin: 'https://attacker.example' }]
 

@@ -1,5 +1,5 @@
 /** Sessions that are carried by a token: `sessions(app, { bearer })` and routes with `as: 'bearer'`. */
-import { apiKeyCookie, sessionAuth, withAuth } from 'koa-with-auth'
+import { apiKeyCookie, authenticator, Challenge, fromCookie, sessionAuth, withAuth } from 'koa-with-auth'
 import { openApi } from 'koa-with-auth/openapi'
 import { audit } from 'koa-with-auth/audit'
 import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
@@ -187,9 +187,17 @@ describe('a request with a field Authorization', () => {
 
   it('is not checked for other sites; that of the cookie is', async () => {
     const inCookie = apiKeyCookie({ paramName: 'key', authenticate: (_request, key) => key === 'good' })
+    // a session of the application's own, which no token carries
+    const own = authenticator({
+      challenge: Challenge.make('Session'),
+      ambient: true,
+      extract: fromCookie('own'),
+      authenticate: (_request, cookie) => cookie === 'good' && { cookie },
+    })
     const done = (ctx: { status: number }) => void (ctx.status = 204)
     const { ask, cookieIn, signIn } = await deviceSite({}, memoryStore(), [strongKey], (router) => {
       router.post('/key', withAuth(inCookie), done)
+      router.post('/own', withAuth(own), done)
       router.post('/root', withAuth(sessionAuth()), done)
     })
     const Cookie = cookieIn(await ask('/cookie', {}, {}))
@@ -199,8 +207,13 @@ describe('a request with a field Authorization', () => {
     expect((await ask('/prove', { ...elsewhere, ...bearer(token) }, {})).status).toBe(204)
     expect((await ask('/root', { ...elsewhere, ...bearer(token) }, {})).status).toBe(204)
     // no token helps the cookie of another kind
-    expect((await ask('/key', { ...bearer(token), Cookie: 'key=good' }, {})).status).toBe(204)
-    expect((await ask('/key', { ...elsewhere, ...bearer(token), Cookie: 'key=good' }, {})).status).toBe(403)
+    for (const [path, cookie] of [
+      ['/key', 'key=good'],
+      ['/own', 'own=good'],
+    ] as const) {
+      expect((await ask(path, { ...bearer(token), Cookie: cookie }, {})).status).toBe(204)
+      expect((await ask(path, { ...elsewhere, ...bearer(token), Cookie: cookie }, {})).status).toBe(403)
+    }
     expect((await ask('/out', { ...elsewhere, ...bearer(token) }, {})).status).toBe(204)
     expect((await ask('/me', bearer(token))).status).toBe(401)
   })

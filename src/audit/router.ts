@@ -223,10 +223,12 @@ const middlewareLayers = (
 const scopeOf = ({ layer: { path, opts } }: PathLayer): string => {
   if (typeof path !== 'string') return String(path)
   return opts.end === false || opts.pathAsRegExp === true
-    ? // the router's own patterns for `use(f)` and `use('', f)`
-      `${path.replace(/(?:\{\/\*rest\}|\(\?:\\\/\|\$\))$/, '').replace(/\/$/, '')}/*`
+    ? `${path.replace(wildcardEnd, '').replace(/\/$/, '')}/*`
     : path
 }
+
+// The router's own patterns for `use(f)` and `use('', f)`
+const wildcardEnd = /(?:\{\/\*rest\}|\(\?:\\\/\|\$\))$/
 
 const auditedFunctionName = (f: Function): string => {
   const param: unknown = Reflect.get(f, 'param')

@@ -75,7 +75,7 @@ export interface LeafNotes {
   readonly functions?: ReadonlyArray<readonly [words: string, f: Function]>
   /** Whether accepted requests are counted (`rateLimit`), so that the answer can be 429. */
   readonly isQuota?: boolean | undefined
-  /** Its settings, for `audit --asvs`. */
+  /** Its part of the package and its settings, for `audit --asvs`. An authenticator of the application has none. */
   readonly fact?: Fact | undefined
   /** The part that no word describes: two leaves with the same words are the same if this is equal. A leaf without it equals no other. */
   readonly by?: unknown
@@ -284,11 +284,9 @@ export const withScopes = (challenge: Challenge, scopes: ReadonlyArray<string>):
 
 export const isAmbient = (description: Description): boolean => leaves(description).some((leaf) => leaf.ambient)
 
-/** Whether nothing but sessions is sent by browsers themselves. A token may carry a session, and no other credential. */
+/** Whether browsers send nothing by themselves but sessions of this package. A token may carry these, and no other credential. */
 export const isOfSessions = (description: Description): boolean =>
-  leaves(description).every(
-    ({ ambient, challenge }) => !ambient || (typeof challenge !== 'function' && challenge.scheme === 'Session'),
-  )
+  leaves(description).every(({ ambient, fact }) => !ambient || fact?.part === 'session')
 
 /** Whether guesses at any of the credentials, or accepted requests are counted. */
 export const isThrottled = (description: Description): boolean =>

@@ -103,6 +103,9 @@ export const linesFrom = (name: string): ((request: Request) => ReadonlyArray<st
   }
 }
 
+/** @internal Whether Host came on more than one line. Each guarded request asks, so nothing is allocated for one line. */
+export const hasTwoHosts = ({ req }: Request): boolean => Array.isArray(fieldLines(req.rawHeaders, 'Host', 'host'))
+
 /** @internal The values of Host: one, unless the request is malformed (RFC 9112 §3.2), or of HTTP/2. Koa reads the first. */
 export const hostsOf = linesFrom('Host')
 

@@ -228,18 +228,21 @@ export const fetchJwks = async (url: string, signal: AbortSignal): Promise<Signi
   return jwks
 }
 
-const noOtherKeys = E.right(undefined)
+interface RemoteKeys {
+  readonly document: FetchedDocument<SigningKeySet, Keys>
+  readonly cooldown: number
+  /** When keys were last fetched for a token whose key was not among them. */
+  missedAt: Moment | undefined
+  /** The keys that the last fetch did not bring, by their names. */
+  readonly missing: Set<string>
+}
 
 export const remoteKeys = (
   fetch: (signal: AbortSignal) => Promise<SigningKeySet>,
   policy: KeyPolicy,
   events: KeyEvents,
 ): SigningKeySource => {
-  const { cooldown } = policy
-  // the keys that the last fetch did not bring, by their names
   const missing = new Set<string>()
-  // when keys were last fetched for a token whose key was not among them
-  let missedAt: Moment | undefined
   const fetching = (signal: AbortSignal): Promise<SigningKeySet> => {
     missing.clear()
     return fetch(signal)
@@ -248,25 +251,43 @@ export const remoteKeys = (
     { fetch: fetching, read: parseJwks, unreadable: 'answered keys that cannot be read', ...events },
     policy,
   )
-  const noteMissing = (wanted: string) => {
-    missedAt = thisMoment()
-    if (missing.size < MAX_MISSING) missing.add(wanted)
-    return noOtherKeys
+  const self: RemoteKeys = { document, cooldown: policy.cooldown, missedAt: undefined, missing }
+  return {
+    current: document.current,
+    begun: () => document.begun,
+    afterMiss: (than, began, wanted) => afterMiss(self, than, began, wanted),
+    ready: document.ready,
   }
-  const afterMiss = async (than: Keys, began: number, wanted: string): Promise<Result<Keys | undefined>> => {
-    const known = document.latest
-    if (known !== undefined && known.value !== than) return known.right
-    if (document.isPaused()) return document.outage()
-    // the keys were fetched after this request came, so the provider does not have the key
-    if (known !== undefined && known.fetch > began) return noteMissing(wanted)
-    // a new key may have signed it, and it is not known before the next fetch
-    if (!document.isDown && missedAt !== undefined && isYounger(missedAt, cooldown)) {
-      return missing.has(wanted) ? noOtherKeys : outageFor(cooldown - ageOf(missedAt))
-    }
-    if (!(await document.refresh())) return document.outage()
-    missedAt = thisMoment()
-    const newest = document.latest
-    return newest === undefined || newest.value === than ? noteMissing(wanted) : newest.right
+}
+
+const noOtherKeys = E.right(undefined)
+
+const noteMissing = ({ missing }: RemoteKeys, wanted: string) => {
+  if (missing.size < MAX_MISSING) missing.add(wanted)
+  return noOtherKeys
+}
+
+const afterMiss = async (
+  self: RemoteKeys,
+  than: Keys,
+  began: number,
+  wanted: string,
+): Promise<Result<Keys | undefined>> => {
+  const { document, cooldown, missing } = self
+  const known = document.latest
+  if (known !== undefined && known.value !== than) return known.right
+  if (document.isPaused()) return document.outage()
+  // the keys were fetched after this request came, so the provider does not have the key
+  if (known !== undefined && known.fetch > began) {
+    self.missedAt = thisMoment()
+    return noteMissing(self, wanted)
   }
-  return { current: document.current, begun: () => document.begun, afterMiss, ready: document.ready }
+  // a new key may have signed it, and it is not known before the next fetch
+  if (!document.isDown && self.missedAt !== undefined && isYounger(self.missedAt, cooldown)) {
+    return missing.has(wanted) ? noOtherKeys : outageFor(cooldown - ageOf(self.missedAt))
+  }
+  if (!(await document.refresh())) return document.outage()
+  self.missedAt = thisMoment()
+  const newest = document.latest
+  return newest === undefined || newest.value === than ? noteMissing(self, wanted) : newest.right
 }

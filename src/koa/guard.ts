@@ -1,8 +1,8 @@
 /**
  * The guard: Koa middleware that enforces one requirement on the operation after it.
  *
- * It checks that it runs in its operation, that no header line was dropped, and that there is one Host. It calls the authenticator, undoes the
- * changes of a hook on the response, and admits or refuses.
+ * It checks that it runs in its operation, that no header line was dropped, and that there is one Host. It calls the
+ * authenticator, undoes the changes of a hook on the response, and admits or refuses.
  *
  * The objects that `owned` has found are in `ctx.request.objects`, as long as the operation runs.
  */
@@ -17,6 +17,7 @@ import { evidenceOf, nothingSent, type Evidence, type Objects } from '../core/Ev
 import { charged, exchangeOf, showObjects, Attempt, type Exchange, type PathParameters } from '../core/Exchange.js'
 import { likeAnyOther, withCode } from '../core/data.js'
 import { answeredBy, handlerOf, httpStatusOf, type Settings } from '../core/Settings.js'
+import { hasTwoHosts } from '../core/RequestFields.js'
 import { decisions } from '../core/events.js'
 import { concludedInTime } from '../core/outage.js'
 import { lateGuardAt, warnOfLateSettings } from './misplaced.js'
@@ -37,18 +38,12 @@ const MAX_HEADER_LINES = 1000
  * appends its own lines last. So a request with as many lines as Node keeps may have lost some that matter for the decision
  * (A-24): 431. A limit of 0 is none. Node keeps the first of two Hosts, and a proxy may have read the other (B-11): 400.
  */
-const statusOfHead = ({ req }: Context): number | undefined => {
+const statusOfHead = ({ req, request }: Context): number | undefined => {
   // Safe: Node puts the server on every socket that it accepted
   const { server } = req.socket as Socket & { readonly server?: Server | null }
   const limit = server?.maxHeadersCount ?? MAX_HEADER_LINES
-  const { rawHeaders } = req
-  if (limit !== 0 && rawHeaders.length >= 2 * limit) return 431
-  let hosts = 0
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]
-    if (name?.length === 4 && name.toLowerCase() === 'host') hosts++
-  }
-  return hosts > 1 ? 400 : undefined
+  if (limit !== 0 && req.rawHeaders.length >= 2 * limit) return 431
+  return hasTwoHosts(request) ? 400 : undefined
 }
 
 /**
@@ -188,7 +183,8 @@ export const deciding = (
   const self: Deciding = { ...guardHeadersOf(authenticator.description), recorder }
   return (ctx, exchange, next, isNested, parameters) => {
     const begun = decisions.hasSubscribers ? recorder.begin(ctx, parameters) : undefined
-    const status = statusOfHead(ctx) ?? refuseEarly?.(ctx)
+    // the guard around it has read the same head
+    const status = (isNested ? undefined : statusOfHead(ctx)) ?? refuseEarly?.(ctx)
     if (status !== undefined) return respondUnread(self, ctx, exchange, status, begun)
     const before = take(ctx.response)
     const attempt = begun?.attempt ?? new Attempt(ctx.request, parameters)

@@ -177,7 +177,9 @@ export const restore = (response: Response, before: ResponseSnapshot): void => {
 
 const restoreHeaders = (res: ServerResponse, before: ResponseSnapshot['headers']): void => {
   for (const name of res.getHeaderNames()) if (before?.[name] === undefined) res.removeHeader(name)
-  for (const [name, value] of Object.entries(before ?? {})) {
+  if (before === undefined) return
+  for (const name of Object.keys(before)) {
+    const value = before[name]
     if (value !== undefined && res.getHeader(name) !== value) res.setHeader(name, value)
   }
 }

@@ -135,8 +135,11 @@ export const sqlStore = ({ statements, read, ...engine }: SqlEngine): Store => {
   }
   const key = (given: string): string => written(storedKey(given))
   const text = (given: string): string => written(wellFormed(given))
+  // by the number of keys, because each request of a session asks
+  const selects: string[] = []
   const get = async (keys: ReadonlyArray<string>): Promise<ReadonlyArray<string | undefined>> => {
-    const rows = await read(statements.get(keys.length), keys.map(key))
+    const select = (selects[keys.length] ??= statements.get(keys.length))
+    const rows = await read(select, keys.map(key))
     const found = new Map(rows.map((row) => [readText(row['id']), readText(row['text'])]))
     return keys.map((one) => found.get(storedKey(one)))
   }

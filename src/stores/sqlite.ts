@@ -50,7 +50,7 @@ const CLIENT = '@libsql/client'
 
 const libsqlEngine = (): Engine => {
   try {
-    // in a bundle, this module may be elsewhere, and is at no place in CommonJS that esbuild made
+    // a bundle may stand where no packages are, and in CommonJS of esbuild this module has no place
     const client =
       unlessThrown(() => createRequire(import.meta.url).resolve(CLIENT)) ??
       createRequire(`${process.cwd()}/`).resolve(CLIENT)
@@ -149,7 +149,7 @@ const isGood = ({ connection }: OpenFile, failure: unknown): boolean =>
 export const NOW = ':now'
 
 // Compiled once for a connection
-const compiled = (file: OpenFile, sql: string): SqliteStatement => {
+const statementOf = (file: OpenFile, sql: string): SqliteStatement => {
   const known = file.compiled.get(sql)
   if (known !== undefined) return known
   let values = 0
@@ -181,7 +181,7 @@ export class SqliteFile {
 
   /** The rows of a statement. */
   read(sql: string, values: ReadonlyArray<SqlValue>): Promise<ReadonlyArray<SqlRow>> {
-    return this.#ask((file) => compiled(file, sql).all(...values), TRY_FOR)
+    return this.#ask((file) => statementOf(file, sql).all(...values), TRY_FOR)
   }
 
   /** Runs a statement as a transaction; resolves to how many rows it changed. It tries for so many milliseconds. */
@@ -190,7 +190,7 @@ export class SqliteFile {
       // A compiled statement that meets a lock stays half run, and until it runs again nothing is committed on its connection
       file.connection.exec('begin immediate')
       try {
-        const { changes } = compiled(file, sql).run(...values)
+        const { changes } = statementOf(file, sql).run(...values)
         file.connection.exec('commit')
         return Number(changes)
       } catch (error) {

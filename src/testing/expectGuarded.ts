@@ -52,7 +52,7 @@ const judgeGuarded = async (
   const isBare = what === noCredential.what
   const { status } = answer
   if (reached.length === 0 && (status === 404 || status === 405)) return unreached
-  const isWanted = (statuses ?? [401]).includes(status) || (!isBare && [400, 403, 431].includes(status))
+  const isWanted = (statuses ?? [401]).includes(status) || (!isBare && MALFORMED.includes(status))
   if (!isWanted && status >= 500) {
     const fix = 'return false or a Left for a credential that is missing, strange or wrong; throw nothing'
     return ['an error instead of a refusal', fix]
@@ -68,6 +68,8 @@ const judgeGuarded = async (
   // a group offers only the challenges of members that have not passed
   return judgeChallenges(answer, isBare ? demanded : undefined)
 }
+
+const MALFORMED = [400, 403, 431]
 
 const judgeChallenges = ({ lines }: HttpResponse, demanded: Description | undefined): Breach | undefined => {
   const challenges = valuesAt({ in: 'header', name: 'WWW-Authenticate' }, { fields: lines })

@@ -258,17 +258,7 @@ class RecordedResponse extends ServerResponse {
 // The server's response, and its state
 const serverAnswer = (request: AnyRequest) => {
   const { stream } = request as { readonly stream?: unknown }
-  if (stream instanceof Duplex) {
-    const state = () => {
-      const { headersSent, sentHeaders } = stream as { readonly headersSent?: boolean; readonly sentHeaders?: object }
-      return {
-        headersSent: headersSent === true,
-        isEnded: stream.writableFinished,
-        statusCode: Number(Reflect.get(sentHeaders ?? {}, ':status') ?? 0),
-      }
-    }
-    return { emitter: stream, state }
-  }
+  if (stream instanceof Duplex) return answerOfStream(stream)
   // Node keeps the response there that a socket is writing. A request that was sent ahead has none yet
   const response: unknown = Reflect.get(request.socket ?? {}, '_httpMessage')
   if (!(response instanceof ServerResponse) || response.req !== request) return undefined
@@ -281,6 +271,19 @@ const serverAnswer = (request: AnyRequest) => {
     }),
   }
 }
+
+const answerOfStream = (stream: Duplex) => ({
+  emitter: stream,
+  state: () => {
+    // Safe: Node documents these of an HTTP/2 stream
+    const { headersSent, sentHeaders } = stream as { readonly headersSent?: boolean; readonly sentHeaders?: object }
+    return {
+      headersSent: headersSent === true,
+      isEnded: stream.writableFinished,
+      statusCode: Number(Reflect.get(sentHeaders ?? {}, ':status') ?? 0),
+    }
+  },
+})
 
 // They describe the body, or the challenge, that a refusal replaces
 const replacedFields = 'content-encoding content-length etag last-modified transfer-encoding www-authenticate'.split(

@@ -20,12 +20,12 @@ import {
 import { CookieKey, describedAs, flatMap } from 'koa-with-auth/fp'
 import { basic, bearer, challenge, type Sending } from './behavior.js'
 
-const good = (_request: unknown, sent: string) => sent === 'good' && { sent }
-const bearerKind = httpBearer({ authenticate: good })
-const cookieKey = apiKeyCookie({ authenticate: good })
-const headerKey = apiKeyHeader({ authenticate: good })
-const session = sessionAuth()
-const shout = (principal: object) => ({ shouted: principal })
+export const good = (_request: unknown, sent: string) => sent === 'good' && { sent }
+export const bearerKind = httpBearer({ authenticate: good })
+export const cookieKey = apiKeyCookie({ authenticate: good })
+export const headerKey = apiKeyHeader({ authenticate: good })
+export const session = sessionAuth()
+export const shout = (principal: object) => ({ shouted: principal })
 export const anna = { username: 'anna' }
 
 const inCookie: Sending = { headers: { Cookie: 'key=good' } }
