@@ -7,7 +7,7 @@ const rooms = ['.unit.', '.http.', '.law.']
 const last = '/entryPoints.'
 // of other rooms, or of what reads sources as text or starts processes, which no mutant gets into
 const otherRooms = [
-  'spec/{sessions,sign-in,stores,audit,command,testing,examples,package,jwt,keys,passwords,events,upgrades,migrations}/**',
+  'spec/{sessions,sign-in,signals,stores,audit,command,testing,examples,package,jwt,keys,passwords,events,upgrades,migrations}/**',
   'spec/repository/!(entryPoints)*',
 ]
 

@@ -55,7 +55,7 @@ describe('imports of the sources', () => {
   })
 
   // a host that is not Koa has requests without Koa's further properties
-  const ofAnyHost = ['core', 'crypto', 'kinds', 'guesses', 'stores', 'keys', 'jwt', 'signatures', 'webhooks']
+  const ofAnyHost = ['core', 'crypto', 'kinds', 'guesses', 'stores', 'signals', 'keys', 'jwt', 'signatures', 'webhooks']
 
   it('lead to no type of Koa in rooms for any host, and these read no more of a request than the host must have', () => {
     const own = graph.filter(({ from }) => ofAnyHost.includes(folderOf(from)))

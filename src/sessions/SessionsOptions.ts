@@ -8,7 +8,7 @@ import { checkOptions, token, type Check, type Checks } from '../core/options.js
 import { keysFix, strengthOf } from '../crypto/appKeys.js'
 import { warnOfShortKey } from '../kinds/plainSession.js'
 import { rightsChecks, rightsFrom, rightsInWords, type RightsOptions } from '../kinds/sessionUser.js'
-import { signalsLike, type Signals } from '../stores/signals.js'
+import { signalsLike, type Signals } from '../signals/signals.js'
 import { memoryStore } from '../stores/memoryStore.js'
 import { storeLike, type Store } from '../stores/Store.js'
 import { bearerLike, bearerOf, type BearerOptions } from './Bearer.js'

@@ -22,10 +22,10 @@ export const withCode = (codes: string): ((error: unknown) => boolean) => {
 
 /** Goes on after an expected failure. */
 export const otherwiseIf =
-  (isExpected: (error: unknown) => boolean, next: () => Promise<void>) =>
-  async (error: unknown): Promise<void> => {
+  <A>(isExpected: (error: unknown) => boolean, next: () => Promise<A>) =>
+  async (error: unknown): Promise<A> => {
     if (!isExpected(error)) throw error
-    await next()
+    return next()
   }
 
 // Of Node, PostgreSQL (class 08, and a server that shuts down), postgres.js, mysql2, MySQL and MariaDB

@@ -6,7 +6,7 @@
  */
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
-import { isLost } from './failures.js'
+import { isLost, otherwiseIf } from './failures.js'
 import { wellFormed } from './sql.js'
 import { fewAtOnce, wholeLifetime, type Store } from './Store.js'
 
@@ -96,11 +96,7 @@ const askAboutItself = async (self: Server, key: string): Promise<void> => {
   )
 }
 
-const readAgain = <A>(ask: () => Promise<A>): Promise<A> =>
-  ask().catch((error: unknown) => {
-    if (isLost(error)) return ask()
-    throw error
-  })
+const readAgain = <A>(ask: () => Promise<A>): Promise<A> => ask().catch(otherwiseIf(isLost, ask))
 
 const getTexts = async (self: Server, keys: ReadonlyArray<string>): Promise<ReadonlyArray<unknown>> => {
   const [first = '', ...more] = keys

@@ -30,14 +30,8 @@ interface Dialect {
 }
 
 /** The statements, with `?` for each value. An expired row counts as missing. */
-export const statementsIn = ({
-  texts = 'auth_texts',
-  sets = 'auth_members',
-  now,
-  conflicts,
-  pruning,
-  ...dialect
-}: Dialect) => {
+export const statementsIn = (dialect: Dialect) => {
+  const { texts = 'auth_texts', sets = 'auth_members', now, conflicts, pruning } = dialect
   const { text = '?', lifetime = '?', column = identity } = dialect
   const until = `${now} + ${lifetime}`
   const live = `until > ${now}`

@@ -1,6 +1,6 @@
 /** Adds a time limit to the questions of a store. A failure is an outage, and so is silence. */
 import { isThenable, UnavailableError } from '../core/Result.js'
-import { errorInWords } from '../core/data.js'
+import { errorInWords, unlessThrown } from '../core/data.js'
 import { report, type StoreContent } from '../core/events.js'
 import { watchOutages, type Outages } from '../core/memory.js'
 import { failureWord } from './failures.js'
@@ -70,13 +70,7 @@ const failQuestion = (self: AskedStore, question: number, error: unknown): Promi
 }
 
 // Some clients resolve to an Error instead of rejecting. A proxy may throw where it is asked for its prototype, which no answer does
-const isFailure = (answer: unknown): boolean => {
-  try {
-    return answer instanceof Error
-  } catch {
-    return true
-  }
-}
+const isFailure = (answer: unknown): boolean => unlessThrown(() => answer instanceof Error) ?? true
 
 // Once for each cause: the channel of outages has all of them, without words of a client library
 const warnOfStore = (self: AskedStore, cause: string, problem: string): void => {

@@ -4,7 +4,7 @@ import { redisSignals } from 'koa-with-auth/stores'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type End, NamedEnd } from '../../src/core/ends.js'
 import { ends } from '../../src/ends/ends.js'
-import { connected, type Signals } from '../../src/stores/signals.js'
+import { connected, type Signals } from '../../src/signals/signals.js'
 import { ownEnds } from '../support/runs/ownEnds.js'
 
 beforeEach(

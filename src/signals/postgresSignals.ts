@@ -1,7 +1,7 @@
 /** Signals over a channel of PostgreSQL (`listen` and `notify`): entry point `koa-with-auth/stores`. */
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
-import type { PostgresQuery } from './postgresStore.js'
+import type { PostgresQuery } from '../stores/postgresStore.js'
 import type { Signals } from './signals.js'
 
 /** The connections. */

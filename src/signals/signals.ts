@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { ends } from '../ends/ends.js'
 import { jsonFields } from '../core/data.js'
 import * as is from '../core/checks.js'
-import { within } from './within.js'
+import { within } from '../stores/within.js'
 
 /**
  * Brings messages from each process of a service to all of them, such as a channel of Redis (`redisSignals` of `koa-with-auth/stores`).
