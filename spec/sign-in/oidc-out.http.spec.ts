@@ -1,7 +1,7 @@
 /** Signing out at the provider, and by the provider, over HTTP. */
 import { authSettings, sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
-import { begin } from 'koa-with-auth/sign-in'
+import { askSecondFactor, begin, finish, secondFactor } from 'koa-with-auth/sign-in'
 import {
   backChannelLogout,
   rpLogout,
@@ -290,6 +290,56 @@ describe('a sign-out by the provider', () => {
     await browser.open(begun.location ?? '', (url) => url === `${site.origin}/`)
     expect((await send(site, await provider.logoutToken({ sub: 'anna', sid: 'second' }))).status).toBe(200)
     expect(await site.me(browser)).toBeUndefined()
+  })
+
+  it.each([
+    ['its session', { sid: 's1' }, 'before', 400],
+    ['its session, of its subject', { sub: 'anna', sid: 's1' }, 'before', 400],
+    ['its subject', { sub: 'anna' }, 'before', 400],
+    ['another session', { sid: 's2' }, 'before', 200],
+    ['that session, of another subject', { sub: 'bert', sid: 's1' }, 'before', 200],
+    ['its session', { sid: 's1' }, 'during', 200],
+    ['its session, of its subject', { sub: 'anna', sid: 's1' }, 'during', 200],
+    ['its subject', { sub: 'anna' }, 'during', 400],
+  ] as const)('by %s, %j, %s the check of a second factor ends that sign-in', async (_name, claims, when, status) => {
+    let end: (() => Promise<unknown>) | undefined
+    let checks = 0
+    const verify = async () => {
+      checks++
+      if (when === 'during') await end?.()
+      return true
+    }
+    const code = secondFactor({ factors: [{ method: 'totp', verify }] })
+    const user = { username: 'provider-anna', isActive: true }
+    const { provider, site, browser } = await start({
+      list: true,
+      hooks:
+        () =>
+        async (ctx, { proof }) => {
+          ctx.body = await askSecondFactor(ctx, code, { user, proof })
+          return undefined
+        },
+      routes: (router) =>
+        router.post(
+          '/code',
+          withAuth(null),
+          finish(code, () => user),
+        ),
+    })
+    provider.claims = (given) => ({ ...given, sid: 's1' })
+    const half = await browser.send(await site.toCallback(browser))
+    const { handle } = JSON.parse(half.body) as { handle: string }
+    end = async () => send(site, await provider.logoutToken(claims))
+    if (when === 'before') expect(await end()).toMatchObject({ status: 200 })
+    const answered = await browser.send(`${site.origin}/code`, {
+      method: 'POST',
+      body: JSON.stringify({ handle, code: '1' }),
+      headers: { 'Content-Type': 'application/json' },
+    })
+    const isOver = status === 400 || when === 'during'
+    expect([answered.status, checks]).toEqual([status, when === 'during' || !isOver ? 1 : 0])
+    if (status === 400) expect(JSON.parse(answered.body)).toMatchObject({ reason: 'unknown' })
+    expect(await site.me(browser)).toBe(isOver ? undefined : 'provider-anna')
   })
 
   it('ends what the provider granted to the session that it names', async () => {

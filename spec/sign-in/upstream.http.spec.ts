@@ -67,6 +67,8 @@ interface SiteOptions extends Partial<Omit<UpstreamOptions, 'provider'>> {
   readonly handle?: (error: UpstreamGone, ctx: Koa.Context) => void
   /** A token carries the sign-ins. */
   readonly as?: 'bearer'
+  /** Runs after `finish`, in the same operation. */
+  readonly after?: () => void
 }
 
 interface User {
@@ -75,7 +77,7 @@ interface User {
 }
 
 const siteOf = async (issuer: Pick<TestIssuer, 'issuer' | 'subject'>, resource: string, options: SiteOptions = {}) => {
-  const { store = memoryStore(), list, handle, onGone, factors = false, as, ...over } = options
+  const { store = memoryStore(), list, handle, onGone, factors = false, as, after, ...over } = options
   const place = await reserved()
   const origin = `http://localhost:${place.port}`
   const app = new Koa({ keys: [strongKey] })
@@ -122,9 +124,13 @@ const siteOf = async (issuer: Pick<TestIssuer, 'issuer' | 'subject'>, resource: 
     ctx.body = await askSecondFactor(ctx, code, { user: user(ctx, done), proof: done.proof, as })
     return undefined
   }
-  router.get('/callback', withAuth(null), finish(provider, first, { as }))
+  const later: Koa.Middleware = async (_ctx, next) => {
+    await next()
+    after?.()
+  }
+  router.get('/callback', withAuth(null), later, finish(provider, first, { as }))
   const second: FinishHook<ProofGiven> = (_ctx, { subject }) => ({ username: String(subject), isActive: true })
-  router.post('/code', withAuth(null), finish(code, second, { as }))
+  router.post('/code', withAuth(null), later, finish(code, second, { as }))
   router.get('/token', withAuth(sessionAuth()), async (ctx) => {
     ran++
     try {
@@ -620,6 +626,43 @@ describe('a grant that has ended', () => {
     if (before !== 'the code') expect(end).toBe(undefined)
     expect((await site.get(anna, '/token')).status).toBe(401)
     await expect.poll(() => issuer.revoked.length).toBe(count)
+  })
+
+  it.each<[string, string, SiteOptions]>([
+    ['a later function throws', 'a sign-in', {}],
+    ['a later function throws', 'a sign-in', { list: true }],
+    ['a later function throws', 'a sign-in', { as: 'bearer' }],
+    ['a later function throws', 'a second factor', { factors: true }],
+    ['the store fails', 'a sign-in', {}],
+    ['the store fails', 'a sign-in', { list: true }],
+    ['the store fails', 'a second factor', { factors: true }],
+  ])('is revoked if %s after %s, which is undone, with %j', async (way, during, options) => {
+    let isFailing = false
+    const isDown = (method: string, key: unknown) =>
+      isFailing && way === 'the store fails' && method === 'get' && String(key).endsWith(' over')
+    const kept = memoryStore()
+    const store = aroundStore(
+      () => kept,
+      (method, args, ask) => {
+        if (isDown(method, [args[0]].flat()[0])) throw new Error('ECONNREFUSED')
+        return ask()
+      },
+    )
+    const after = () => {
+      if (isFailing && way !== 'the store fails') throw new Error('later')
+    }
+    const { site, issuer } = await start({ store, revoke: true, after, ...options })
+    const anna = userAgent()
+    const handle = during === 'a second factor' ? await site.half(anna) : ''
+    issuer.subject = 'anna'
+    isFailing = true
+    const answered = handle
+      ? await site.typed(anna, handle)
+      : await anna.open(`${site.origin}/sign-in`, (to) => to === `${site.origin}/`)
+    expect(answered.status).toBe(way === 'the store fails' ? 503 : 500)
+    isFailing = false
+    expect((await site.get(anna, '/me')).status).toBe(401)
+    await expect.poll(() => issuer.revoked.length).toBe(1)
   })
 
   it('ends here at once, also if the provider cannot revoke', async () => {

@@ -62,8 +62,8 @@ export class RequestSession implements SessionSource {
   signedIn: SignedIn | undefined
   /** Other details that the sign-in gets under its next id. */
   nextDetails: Details | undefined
-  /** The entry of the list that a sign-in of this request made. */
-  listed: { readonly id: string; readonly entry: string } | undefined
+  /** The sign-in that this request made: its user, the entry of the list, and the name of its grants. */
+  begun: (Pick<Details, 'listed' | 'grant'> & { readonly user: string }) | undefined
   #owner: SessionOwner | undefined
   #cookie: CookieRead | undefined
   #id: string | undefined
@@ -294,11 +294,11 @@ export class RequestSession implements SessionSource {
   }
 
   /** Another user signs in, by a session of its own. */
-  made(id: string, { id: user, names, entry }: { id: string; names: Names; entry: string | undefined }): void {
+  made(id: string, names: Names, begun: NonNullable<RequestSession['begun']>): void {
     this.stored.wrote(id)
-    this.#reports?.knows(id, user, names)
+    this.#reports?.knows(id, begun.user, names)
     this.sendsCookie = false
-    if (entry !== undefined) this.listed = { id: user, entry }
+    this.begun = begun
   }
 
   /** Makes the record of a sign-in by a session of its own. */

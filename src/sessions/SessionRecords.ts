@@ -7,6 +7,7 @@
  * | `koa-with-auth/session/` and a digest of the session's id | its data, with the sign-in under `auth` | a sign-out, a rotation of the id |
  * | `koa-with-auth/stamp/` and a digest of application and user | the revocation stamp | never; another stamp replaces it |
  * | `koa-with-auth/sign-in/` and a digest of application, user and entry | the entry of a sign-in in the list (`SignInList.ts`) | a sign-out, `endSession` |
+ * | `koa-with-auth/signed-out-at/` and a digest of application, session at a provider, and user | that the provider ended it | never; it expires |
  * | `koa-with-auth/forward/` and a digest of the old key | the next key of a session whose id was rotated | never; it expires |
  *
  * A session is valid only while its user has the stamp that the session carries. So a store that loses a stamp signs the user out, and

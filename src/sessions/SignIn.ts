@@ -416,3 +416,7 @@ export class SignInRefused extends Error {
 
 /** The store failed, or did not answer in time. */
 export const unavailable = (cause: unknown): SignInRefused => new SignInRefused(AuthErrors.unavailable(), { cause })
+
+export const throwUnavailable = (cause: unknown): never => {
+  throw unavailable(cause)
+}

@@ -5,6 +5,7 @@
  * beside the session. An entry that was ended, or that the store has lost, ends the sign-in, whatever its session is called now.
  */
 import type { Request } from 'koa'
+import type { Proof } from '../core/Proof.js'
 import { digest } from '../crypto/secrets.js'
 import type { Pages, PageTexts } from './Page.js'
 import { entryKey, fieldsIn, stampKey, textAt, type SessionRecords } from './SessionRecords.js'
@@ -39,8 +40,26 @@ const HOUR = 3_600_000
 
 const sidDigest = (issuer: string | undefined, sid: string): string => digest(JSON.stringify([issuer, sid]))
 
-const sidsOf = (signIn: SignIn): ReadonlyArray<string> =>
-  proofsIn(signIn).flatMap(({ issuer, sid }) => (sid === undefined ? [] : [sidDigest(issuer, sid)]))
+const sidsOf = (proofs: ReadonlyArray<Proof>): ReadonlyArray<string> =>
+  proofs.flatMap(({ issuer, sid }) => (sid === undefined ? [] : [sidDigest(issuer, sid)]))
+
+// A sign-out by a provider of a session that no entry has yet, of any user or of one
+const overKey = ({ name }: SignInList, sid: string, user?: string): string =>
+  `koa-with-auth/signed-out-at/${digest(JSON.stringify([name, sid, user]))}`
+
+/** Whether the provider of some proof of a user has said that its session there ended. Rejects in an outage. */
+export const isOverAtProvider = async (
+  self: SignInList,
+  user: string,
+  proofs: ReadonlyArray<Proof>,
+): Promise<boolean> => {
+  const keys = sidsOf(proofs).flatMap((sid) => [overKey(self, sid), overKey(self, sid, user)])
+  return keys.length > 0 && (await self.store.get(keys)).some((text) => text !== undefined)
+}
+
+// A provider's sign-out that came while a sign-in was written has found no entry with its session
+const endIfOver = async (self: SignInList, signIn: SignIn, key: string): Promise<boolean> =>
+  (await isOverAtProvider(self, signIn.id, proofsIn(signIn))) && endEntry(self, key, () => true)
 
 const proofMethods = (signIn: SignIn): ReadonlyArray<string> => proofsIn(signIn).map(({ method }) => method)
 
@@ -61,7 +80,7 @@ const restOf = (self: SignInList, signIn: SignIn): number => Math.min(HOUR, idle
 const lifetimeOf = (self: SignInList, signIn: SignIn): number => idleOf(self, signIn) + restOf(self, signIn)
 
 const entryText = (signIn: SignIn, id: string, { session, kind }: Pick<Entry, 'session' | 'kind'>): string => {
-  const sids = sidsOf(signIn)
+  const sids = sidsOf(proofsIn(signIn))
   const entry: Entry = {
     user: signIn.id,
     id,
@@ -97,7 +116,7 @@ const areTexts = (u: unknown): u is ReadonlyArray<string> =>
   Array.isArray(u) && u.every((one: unknown) => typeof one === 'string')
 
 const enlistAt = async (self: SignInList, signIn: SignIn, key: string, listed: ReadonlyArray<string> = []) => {
-  for (const sid of sidsOf(signIn)) {
+  for (const sid of sidsOf(proofsIn(signIn))) {
     if (!listed.includes(sid)) await self.store.add(setAt(self, sid), key, self.longest)
   }
 }
@@ -119,6 +138,7 @@ export const enlist = async (
   await self.store.insert(key, entryText(signIn, id, { session, kind }), lifetimeOf(self, signIn))
   await enlistOfUser(self, signIn, key)
   await enlistAt(self, signIn, key)
+  await endIfOver(self, signIn, key)
 }
 
 /**
@@ -140,7 +160,7 @@ export const isListed = (
   const isSame =
     session === entry.session &&
     proofMethods(signIn).join() === entry.methods.join() &&
-    sidsOf(signIn).join() === (entry.sids ?? []).join()
+    sidsOf(proofsIn(signIn)).join() === (entry.sids ?? []).join()
   return (isCurrent && isSame) || renewed(self, signIn, { ...entry, session })
 }
 
@@ -148,7 +168,8 @@ const renewed = async (self: SignInList, signIn: SignIn, { id, sids, ...entry }:
   const key = entryKey(self.name, signIn.id, id)
   await enlistOfUser(self, signIn, key)
   await enlistAt(self, signIn, key, sids)
-  return self.store.update(key, entryText(signIn, id, entry), lifetimeOf(self, signIn))
+  const isKept = await self.store.update(key, entryText(signIn, id, entry), lifetimeOf(self, signIn))
+  return isKept && !(await endIfOver(self, signIn, key))
 }
 
 /** Writes the entry of a sign-in again whose proofs have changed; `false` if it was ended. Rejects in an outage. */
@@ -184,6 +205,8 @@ export const endAtProvider = async (
   sid: string,
 ): Promise<void> => {
   const wanted = sidDigest(issuer, sid)
+  // before the entries are looked for, so that of an end and a sign-in at once, either finds the other
+  await self.store.insert(overKey(self, wanted, user), 'over', self.longest)
   const keys = await self.store.members(user === undefined ? setAt(self, wanted) : entriesOfUser(self, user))
   for (const key of keys) await endEntry(self, key, ({ sids }) => sids?.includes(wanted) === true)
 }

@@ -8,6 +8,7 @@ import { withCode } from '../core/data.js'
 import { hasData } from '../kinds/plainSession.js'
 import { setGiven, type WriteHead } from '../koa/responseHeaders.js'
 import { StoreUnavailable } from '../stores/within.js'
+import { endGrants } from './grants.js'
 import type { RequestSession } from './RequestSession.js'
 import { textOf, type KoaSession } from './StoredSession.js'
 import type { SessionCookie } from './SessionCookie.js'
@@ -25,7 +26,7 @@ export interface Saving extends SessionRecords {
  * Undoes the changes of the request. Never rejects: in an outage the store may keep a session whose cookie was not sent.
  *
  * It is for an operation that threw, even if a handler answers the exception. An id that was made in the request is ended, and the old data
- * of an older id are written back. A session that was ended stays ended.
+ * of an older id are written back. A session that was ended stays ended. The grants of a sign-in end with it.
  */
 export const undoRequest = async (
   ctx: Context,
@@ -44,9 +45,11 @@ export const undoRequest = async (
       () => undefined,
     )
   }
-  const { listed, host } = session
-  if (listed === undefined || host?.list === undefined) return
-  await endListed(host.list, listed.id, listed.entry).catch(() => undefined)
+  const { begun, host } = session
+  if (begun === undefined || host === undefined) return
+  const { user, listed } = begun
+  await endGrants(host, user, begun).catch(() => undefined)
+  if (host.list !== undefined && listed !== undefined) await endListed(host.list, user, listed).catch(() => undefined)
 }
 
 const dropCookies = ({ res, headerSent }: Context, cookieName: string): void => {

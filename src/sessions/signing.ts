@@ -25,7 +25,15 @@ import { hintFor, replaceStamp, sessionKey, stampFor, STAMP_LIFETIMES, type Sess
 import { endForwarded, everywhereOver } from './SessionEnds.js'
 import { endElsewhere, endListed, enlist, forgetFinished, listedSessions, relist } from './SignInList.js'
 import type { SessionHost, SignInList } from './SignInList.js'
-import { bearerFix, contextOf, proofsIn, textOfDetails, unavailable, SignInRefused } from './SignIn.js'
+import {
+  bearerFix,
+  contextOf,
+  proofsIn,
+  textOfDetails,
+  throwUnavailable,
+  unavailable,
+  SignInRefused,
+} from './SignIn.js'
 import type {
   Details,
   BearerLogInOptions,
@@ -42,10 +50,6 @@ import { warnOfIdle } from './SessionsOptions.js'
 interface SigningOf extends SessionRecords {
   readonly owner: SessionOwner
   readonly isSecure: boolean
-}
-
-const throwUnavailable = (error: unknown): never => {
-  throw unavailable(error)
 }
 
 /** No user is signed in, or the session was ended meanwhile. */
@@ -248,9 +252,9 @@ const signIn = async (
       session.signingIn(undefined)
     }
     session.stored.kept(ctx)
+    session.begun = { user: id, listed, grant: named.grant }
     const present = session.present(ctx)
     if (list === undefined || present === undefined || listed === undefined) return
-    session.listed = { id, entry: listed }
     await enlist(list, present, session.digests(ctx['session'] as object)?.session)
     if (before !== undefined && userBefore !== undefined) await endListed(list, userBefore, before)
   })
@@ -272,7 +276,6 @@ const signInByToken = async (
   const proof = await bearer.proofs?.ofIssuing(ctx.request)
   if (proof !== undefined && E.isLeft(proof)) throw new SignInRefused(proof.left)
   const named = sessionNames(owner.host, ctx.request, given)
-  const { listed: entry } = named
   const text = textOfDetails({ ...details, ...named, jkt: proof?.right })
   const names = signedIn.hasSubscribers ? namesOf(ctx.request, user) : {}
   const token = newToken(bearer)
@@ -283,10 +286,10 @@ const signInByToken = async (
     if (auth === undefined) return
     const { idle = self.idle } = details
     const data = JSON.stringify({ auth, _expire: Date.now() + idle, _maxAge: idle })
-    session.made(token, { id, names, entry })
+    session.made(token, names, { user: id, listed: named.listed, grant: named.grant })
     if (list !== undefined) await enlist(list, auth, owner.reports.digestsOf(token, id).session, 'bearer')
     await self.store.insert(sessionKey(token), data, idle)
-    bearer.hints.set(sessionKey(token), fromNow(hintFor(self.name, { user: id, listed: entry })))
+    bearer.hints.set(sessionKey(token), fromNow(hintFor(self.name, { user: id, listed: named.listed })))
   })
   ctx.set('Cache-Control', 'no-store')
   session.giveNonce(ctx)

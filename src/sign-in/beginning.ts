@@ -10,7 +10,7 @@ import { bare, checkOptions, declareFactory } from '../core/options.js'
 import { httpStatusOf } from '../core/Settings.js'
 import type { Page } from '../sessions/Page.js'
 import { stampNow } from '../sessions/SessionRecords.js'
-import { contextOf, proofsIn, SignInRefused, unavailable, type WithRequest } from '../sessions/SignIn.js'
+import { contextOf, proofsIn, SignInRefused, throwUnavailable, type WithRequest } from '../sessions/SignIn.js'
 import { BY_TOKEN, type Starting } from './ceremony.js'
 import { carried, lifetimesFor, type Lifetimes } from './Lifetimes.js'
 import { intentsOf, isForSubject, type SomeBeginner } from './Kind.js'
@@ -262,9 +262,7 @@ export const askSecondFactor = <Ask, Kept, U extends object, B extends object | 
 
 /** The revocation stamp of a user now. Rejects with `SignInRefused` in an outage. */
 export const stampOfUser = ({ host }: Visit, subject: string): Promise<string> =>
-  stampNow(host, subject).catch((cause: unknown) => {
-    throw unavailable(cause)
-  })
+  stampNow(host, subject).catch(throwUnavailable)
 
 /** Begins the second factor. `stamp` is the revocation stamp of the user when the first factor was given. */
 export const sealFirst = async <Ask, Kept>(

@@ -68,7 +68,7 @@ interface FinishRequest {
   readonly browser: string | undefined
   readonly subject: string | undefined
   /** Whether the sessions of its user were not ended since its first factor, if it has one. */
-  readonly isGoingOn: (half: Pick<HandleContent, 'subject' | 'stamp'>) => Promise<boolean>
+  readonly isGoingOn: (half: Pick<HandleContent, 'subject' | 'stamp' | 'before'>) => Promise<boolean>
   readonly isAwaited: (intent: Intent) => boolean
   /** Whether the session of this browser was made or changed by a ceremony. */
   readonly isFinishedHere: (id: string) => Promise<boolean>

@@ -10,8 +10,10 @@ import { fromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { stating } from '../core/data.js'
 import { checkHook, checkOptions, declareFactory, type Checks } from '../core/options.js'
+import { markThrown } from '../koa/settings.js'
 import { endGrants, grantHolder, grantIn, type GrantHolder } from '../sessions/grants.js'
-import { proofsIn, SignInRefused } from '../sessions/SignIn.js'
+import { isOverAtProvider } from '../sessions/SignInList.js'
+import { proofsIn, SignInRefused, throwUnavailable } from '../sessions/SignIn.js'
 import type { BearerSignIn, OwnLogInOptions, SignIn } from '../sessions/SignIn.js'
 import { begunFactors, checkKind, lastingIn, respondSecond, stampOfUser, type BegunFactor } from './beginning.js'
 import { randomId } from '../crypto/secrets.js'
@@ -142,20 +144,36 @@ export const finishCeremony = async <Kept, Answer>(
     incoming,
     browser: as === 'bearer' ? BY_TOKEN : browserOf(visit),
     subject,
-    isGoingOn: async ({ subject: about, stamp }) =>
-      (stamp === undefined || about === undefined || (await stampOfUser(visit, about)) === stamp) &&
+    isGoingOn: async ({ subject: about, stamp, before }) =>
+      (stamp === undefined || about === undefined || (await isHalfGoingOn(visit, about, stamp, before))) &&
       (isMeant === undefined || isMeant(about)),
     isAwaited: (intent) => hookOf(intent) !== undefined,
     isFinishedHere: async (id) => as === undefined && here.has(id),
     complete: (finished) => finishUp(self, finished),
   })
-  if (E.isLeft(ended)) return ended.left
+  if (E.isLeft(ended)) {
+    // a step after the sign-in failed
+    if (session.begun !== undefined) markThrown(ctx)
+    return ended.left
+  }
   const second = respondSecond(visit)
   if (second !== undefined || as === undefined) await (second ?? pages.respondFinished(ctx, kind, ended.right))
   // the same answer at the same time made a token for another response
   else if (ended.right.completed === undefined) return AuthErrors.unfinished('unknown')
   else respondToken(ctx, self.made)
   return undefined
+}
+
+// Whether neither a sign-out everywhere nor one at the provider of a first factor came meanwhile
+const isHalfGoingOn = async (
+  visit: Visit,
+  user: string,
+  stamp: string,
+  before: ReadonlyArray<Proof>,
+): Promise<boolean> => {
+  if ((await stampOfUser(visit, user)) !== stamp) return false
+  const { list } = visit.host
+  return list === undefined || !(await isOverAtProvider(list, user, before).catch(throwUnavailable))
 }
 
 interface FinishRun extends CeremonyEnding {
