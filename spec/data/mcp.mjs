@@ -10,9 +10,7 @@ import { request as httpsRequest } from 'node:https'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
-// -------------------------------------------------------------------------------------
-// an issuer, whom the server must trust
-// -------------------------------------------------------------------------------------
+// --- an issuer, whom the server must trust
 
 const part = (value) => Buffer.from(JSON.stringify(value)).toString('base64url')
 const now = () => Math.floor(Date.now() / 1000)
@@ -52,9 +50,7 @@ export const startIssuer = async (port = 0) => {
   return { issuer, signed, foreignKey: foreign.privateKey, stop }
 }
 
-// -------------------------------------------------------------------------------------
-// requests
-// -------------------------------------------------------------------------------------
+// --- requests
 
 const TIMEOUT = 10_000
 const MODERN = '2026-07-28'
@@ -138,9 +134,7 @@ const isServed = ({ status, message }) =>
 const said = ({ status, headers, message }) =>
   [status, headers['www-authenticate'], message?.error?.code].filter((one) => one !== undefined).join(' ')
 
-// -------------------------------------------------------------------------------------
-// the rules
-// -------------------------------------------------------------------------------------
+// --- the rules
 
 const documentOf = async (url) => {
   if (url === undefined || !URL.canParse(url)) return { what: 'no address of the document' }

@@ -8,9 +8,7 @@ import { fileURLToPath } from 'node:url'
 
 export const corpus = JSON.parse(readFileSync(new URL('bad-inputs.json', import.meta.url), 'utf8'))
 
-// -------------------------------------------------------------------------------------
-// bytes
-// -------------------------------------------------------------------------------------
+// --- bytes
 
 export const expand = (macros) => (text) => {
   const plain = typeof text === 'string' ? text : text.prefix + text.repeat.repeat(text.times) + text.suffix
@@ -87,9 +85,7 @@ export const sendRaw = (port, bytes, timeout = HANGS, host = '127.0.0.1') =>
     socket.write(Buffer.from(bytes, 'latin1'))
   })
 
-// -------------------------------------------------------------------------------------
-// what a client sent in confidence
-// -------------------------------------------------------------------------------------
+// --- what a client sent in confidence
 
 const harmless = /^(?:host|connection|content-length|content-type|transfer-encoding|trailer|upgrade|range)$/i
 
@@ -111,9 +107,7 @@ export const secretsOf = ({ path, rawHeaders, body = '' }, macros) => {
   return [...new Set([...values, ...decoded])].filter((secret) => secret.length >= 4 && !fieldNames.includes(secret))
 }
 
-// -------------------------------------------------------------------------------------
-// the contract of five routes
-// -------------------------------------------------------------------------------------
+// --- the contract of five routes
 
 const isNumber = (status) => typeof status === 'number'
 const isAccepted = (status) => isNumber(status) && status >= 200 && status < 300

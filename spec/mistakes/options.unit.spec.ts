@@ -27,9 +27,7 @@ const key = apiKeyHeader({ authenticate: () => 'cron' })
 const perhaps = optional(bearer)
 const authenticate = () => true
 
-// -------------------------------------------------------------------------------------
-// kinds
-// -------------------------------------------------------------------------------------
+// --- kinds
 
 const kinds: Readonly<Record<string, { make: (options: unknown) => unknown; hook: string; arity: number }>> = {
   httpBearer: { make: (options) => httpBearer(untyped(options)), hook: 'authenticate', arity: 2 },
@@ -133,9 +131,7 @@ describe('authenticator', () => {
   })
 })
 
-// -------------------------------------------------------------------------------------
-// combinators
-// -------------------------------------------------------------------------------------
+// --- combinators
 
 const functionsOf: Readonly<Record<string, { take: (f: never) => unknown; arity: number }>> = {
   'map(f)': { take: (f) => map(f)(bearer), arity: 1 },
@@ -211,9 +207,7 @@ describe('timeout', () => {
   })
 })
 
-// -------------------------------------------------------------------------------------
-// settings
-// -------------------------------------------------------------------------------------
+// --- settings
 
 describe('authSettings', () => {
   const settings = authSettings as (options?: unknown) => unknown

@@ -43,9 +43,7 @@ import { repository } from '../support/projects/typecheck.js'
 import { stepsOf } from '../support/runs/steps.js'
 import { strongKey } from '../support/sites/sessionsApp.js'
 
-// -------------------------------------------------------------------------------------
-// an application with everything that strangers can ask
-// -------------------------------------------------------------------------------------
+// --- an application with everything that strangers can ask
 
 const limiter = new RateLimiterMemory({ points: 1_000_000, duration: 900 })
 const noUser = () => false
@@ -131,9 +129,7 @@ const site = async () => {
   return { app, paths, run: compose(app.middleware) }
 }
 
-// -------------------------------------------------------------------------------------
-// what strangers send
-// -------------------------------------------------------------------------------------
+// --- what strangers send
 
 const pieces = [...'&=;,: .%+"\\[]{}()/?@<>-_~*\t\u0300aB0#', ...['%2e', '[]', '[a]', '::', '..', '{"a":', 'q=0.']]
 
@@ -272,9 +268,7 @@ describe('A-43 a request costs a few steps for each of its characters', () => {
   })
 })
 
-// -------------------------------------------------------------------------------------
-// signatures: two fields say which parts of a request are read
-// -------------------------------------------------------------------------------------
+// --- signatures: two fields say which parts of a request are read
 
 /** Fills a part of 15,000 characters of header lines with a unit; `#` is another word each time. */
 const signedShape = fc.record({
@@ -338,9 +332,7 @@ describe('A-43 a signed request costs a few steps for each of its characters', (
   })
 })
 
-// -------------------------------------------------------------------------------------
-// regular expressions
-// -------------------------------------------------------------------------------------
+// --- regular expressions
 
 /** Those that read nothing of a request. */
 const elsewhere: Readonly<Record<string, string>> = {

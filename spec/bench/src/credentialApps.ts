@@ -66,9 +66,7 @@ const limiterAtOnce = () => {
 
 type Check = (ctx: Context, next: Next) => unknown
 
-// -------------------------------------------------------------------------------------
-// By hand
-// -------------------------------------------------------------------------------------
+// --- By hand
 
 const pairHook = (name: string, password: string) =>
   constantTimeEqual(`${name}:${password}`, 'anna:supersecret') && { username: name }
@@ -169,9 +167,7 @@ const webhookCheck = (): Check => {
   }
 }
 
-// -------------------------------------------------------------------------------------
-// Both
-// -------------------------------------------------------------------------------------
+// --- Both
 
 const ask = (name: string, url: string, headers: Headers, more: Partial<Credential> = {}): Credential => ({
   name,

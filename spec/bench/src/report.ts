@@ -98,9 +98,7 @@ export const targets = (sections: ReadonlyArray<Section>): string => {
     .join('\n')}\n`
 }
 
-// -------------------------------------------------------------------------------------
-// README.md
-// -------------------------------------------------------------------------------------
+// --- README.md
 
 const tableOf = (lines: ReadonlyArray<ReadonlyArray<string>>): string => {
   const [head = [], ...rest] = aligned(lines)

@@ -71,9 +71,7 @@ const begin = ({ before }: Setting): Begun => {
   return { app, router: new Router(), sessions: session({ sameSite: 'lax', store }, app) }
 }
 
-// -------------------------------------------------------------------------------------
-// By hand
-// -------------------------------------------------------------------------------------
+// --- By hand
 
 const realm = 'realm="api"'
 const bearerByHand: RouterMiddleware = (ctx, next) => (bearerPasses(ctx) ? next() : undefined)
@@ -124,9 +122,7 @@ const byHand = (setting: Setting): RequestListener => {
   return app.use(router.routes()).callback()
 }
 
-// -------------------------------------------------------------------------------------
-// By this layer
-// -------------------------------------------------------------------------------------
+// --- By this layer
 
 /** What the application uses of this library; each release exports it. */
 export type Library = Pick<

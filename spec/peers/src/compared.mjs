@@ -10,9 +10,7 @@ const modules = here('../node_modules')
 
 silence()
 
-// -------------------------------------------------------------------------------------
-// weight
-// -------------------------------------------------------------------------------------
+// --- weight
 
 // The framework itself is there without the library
 const frameworks = ['koa', '@koa/router', 'express', 'fastify']
@@ -53,9 +51,7 @@ const weightOf = ({ packages }) => {
   return `${closure.length + 1}, ${sizeText(bytes + JSON.parse(packed)[0].unpackedSize)}`
 }
 
-// -------------------------------------------------------------------------------------
-// rows
-// -------------------------------------------------------------------------------------
+// --- rows
 
 const challengesOf = (response) => {
   const given = response.headers.get('www-authenticate')

@@ -30,9 +30,7 @@ let runs = 0
 const ran = () => String(++runs)
 const prefix = '/api'
 
-// -------------------------------------------------------------------------------------
-// Koa
-// -------------------------------------------------------------------------------------
+// --- Koa
 
 const ours = async () => {
   const { app, router } = await koaApp({ prefix })
@@ -115,9 +113,7 @@ const koaPassport = async () => {
   return listen(app.use(router.routes()).callback())
 }
 
-// -------------------------------------------------------------------------------------
-// Express
-// -------------------------------------------------------------------------------------
+// --- Express
 
 // https://github.com/LionC/express-basic-auth
 const expressBasicAuth = async () => {
@@ -155,9 +151,7 @@ const passport = async () => {
   return listen(app)
 }
 
-// -------------------------------------------------------------------------------------
-// Fastify
-// -------------------------------------------------------------------------------------
+// --- Fastify
 
 // https://github.com/fastify/fastify-auth, with @fastify/basic-auth and @fastify/bearer-auth
 const fastifyAuth = async () => {
@@ -194,9 +188,7 @@ const fastifyJwt = async () => {
   return app.server
 }
 
-// -------------------------------------------------------------------------------------
-// Hono
-// -------------------------------------------------------------------------------------
+// --- Hono
 
 // https://hono.dev/docs/middleware/builtin/basic-auth, bearer-auth, jwt
 const hono = async () => {

@@ -12,9 +12,7 @@ import { secretTexts, randomFailures } from '../../../src/testing/laws/random.js
 import * as credentials from './arbitrary/credentials.js'
 import { requests } from './arbitrary/requests.js'
 
-// -------------------------------------------------------------------------------------
-// from the testing kit
-// -------------------------------------------------------------------------------------
+// --- from the testing kit
 
 /** RFC 9110 §5.6.2. */
 export const token = fc.stringMatching(/^[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,20}$/)
@@ -48,9 +46,7 @@ const singleError: Arbitrary<AuthError> = randomFailures().map(({ branches: _, .
 /** Failures with branches, too, as a fold makes them. */
 export const authError: Arbitrary<AuthError> = randomFailures()
 
-// -------------------------------------------------------------------------------------
-// descriptions
-// -------------------------------------------------------------------------------------
+// --- descriptions
 
 const scheme: Arbitrary<SecurityScheme | undefined> = fc.oneof(
   fc.constant(undefined),
@@ -72,9 +68,7 @@ export const description: Arbitrary<Description> = fc.letrec<{ tree: Description
   ),
 })).tree
 
-// -------------------------------------------------------------------------------------
-// authenticators
-// -------------------------------------------------------------------------------------
+// --- authenticators
 
 /** The plan of one authenticator: its outcome, and whether it is sync or async. */
 export interface Plan {

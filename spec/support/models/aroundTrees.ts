@@ -5,9 +5,7 @@ import { points, type Around } from './world.js'
 import { composed, fixed, outcomes } from './trees.js'
 import { withLeaves } from './treeRuns.js'
 
-// -------------------------------------------------------------------------------------
-// trees
-// -------------------------------------------------------------------------------------
+// --- trees
 
 // Its outcome differs at each request
 const leaf: Arbitrary<Leaf> = fc.record({
@@ -94,9 +92,7 @@ const isOne = (tree: Tree): boolean => {
   return tree.node === 'leaf' || tree.node === 'recover' || isKeeping(tree)
 }
 
-// -------------------------------------------------------------------------------------
-// requests
-// -------------------------------------------------------------------------------------
+// --- requests
 
 /** What a client sends, when and from where, and the outcome of each hook. */
 export interface Step {

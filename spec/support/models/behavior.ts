@@ -90,9 +90,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-// -------------------------------------------------------------------------------------
-// expectations
-// -------------------------------------------------------------------------------------
+// --- expectations
 
 /** Expects that the handler ran once with this principal, and that the response has nothing of a refusal. */
 export const expectPassed = (answer: Answer, principal: unknown): void => {
@@ -135,9 +133,7 @@ export const expectCrashed = (answer: Answer): void => {
 
 const pick = ({ status, challenges, body }: Answer) => ({ status, challenges, body })
 
-// -------------------------------------------------------------------------------------
-// common values
-// -------------------------------------------------------------------------------------
+// --- common values
 
 /** The challenges of an application without a realm. */
 export const challenge = {

@@ -68,9 +68,7 @@ export interface Ground {
   readonly calls: () => number
 }
 
-// -------------------------------------------------------------------------------------
-// bytes
-// -------------------------------------------------------------------------------------
+// --- bytes
 
 /** A request as it is sent over the socket, one character for each byte. */
 export const bytesOf: (request: CorpusRequest, macros: Macros) => string = runner.bytesOf
@@ -79,9 +77,7 @@ export const bytesOf: (request: CorpusRequest, macros: Macros) => string = runne
 export const send = ({ port, macros }: Ground, request: CorpusRequest): Promise<RawAnswer> =>
   sendRaw(port, bytesOf(request, macros))
 
-// -------------------------------------------------------------------------------------
-// expectations
-// -------------------------------------------------------------------------------------
+// --- expectations
 
 /** Whether a status, or what happened instead, is the expected one. */
 export const isExpected = (expect: string, status: RawAnswer['status']): boolean => {
@@ -109,9 +105,7 @@ const authHeaders = (answer: RawAnswer) => ({
 
 const sessionCookie = /^koa\.sess(?:\.sig)?=/
 
-// -------------------------------------------------------------------------------------
-// running
-// -------------------------------------------------------------------------------------
+// --- running
 
 /**
  * The rules that a response breaks, whatever was expected. `ran` is how often an operation ran, `usual` is what the

@@ -12,9 +12,7 @@ interface Model {
   readonly offered: (tree: Tree, tag: Outcome) => ReadonlyArray<Branch>
 }
 
-// -------------------------------------------------------------------------------------
-// results
-// -------------------------------------------------------------------------------------
+// --- results
 
 /** The result of a combinator. */
 export const ofAround = (tree: Around, log: Log, { verdictOf, offered }: Model): Verdict => {

@@ -4,9 +4,7 @@
  * put together, which must not matter.
  */
 
-// -------------------------------------------------------------------------------------
-// programs
-// -------------------------------------------------------------------------------------
+// --- programs
 
 /**
  * What a level says: nothing, public, one key, one of two keys, or one more key. A level has two keys, `0a` and `0b` at
@@ -40,9 +38,7 @@ export const mountingsOf = (depth: number): ReadonlyArray<Mounting> =>
     (depth === 1 ? (['path'] as const) : (['path', 'prefix'] as const)).map((by) => ({ moments: given, by })),
   )
 
-// -------------------------------------------------------------------------------------
-// the rule
-// -------------------------------------------------------------------------------------
+// --- the rule
 
 /** A key: the level, and which of its two. */
 export type Key = string
@@ -97,9 +93,7 @@ export const outcomeOf = (program: Program, right: ReadonlySet<Key>): Outcome =>
     : { passes: false, offers: demanded.slice(failing).flat() }
 }
 
-// -------------------------------------------------------------------------------------
-// requests
-// -------------------------------------------------------------------------------------
+// --- requests
 
 /** A request: the keys that are right, and those that are sent and wrong. */
 export interface Asked {

@@ -15,9 +15,7 @@ import {
   type Program,
 } from './levelModel.js'
 
-// -------------------------------------------------------------------------------------
-// guards
-// -------------------------------------------------------------------------------------
+// --- guards
 
 const LEVELS = 4
 const headerOf = (key: Key): string => `X-Key-${key}`
@@ -38,9 +36,7 @@ const guards = Array.from({ length: LEVELS }, (_, level): Readonly<Record<Decisi
   also: guardOf(also(keyFor(level, 'a'))),
 }))
 
-// -------------------------------------------------------------------------------------
-// routers
-// -------------------------------------------------------------------------------------
+// --- routers
 
 type Handler = (ctx: { request: object; body: unknown }) => void
 
@@ -73,9 +69,7 @@ export const routersOf = (program: Program, mounting: Mounting, handler: Handler
 /** The path of the operation of a program. */
 const pathOf = (program: Program): string => `${'/r'.repeat(program.length - 2)}/o`
 
-// -------------------------------------------------------------------------------------
-// requests
-// -------------------------------------------------------------------------------------
+// --- requests
 
 const app = new Koa()
 const socket = new Socket()

@@ -4,9 +4,7 @@ import Koa, { type Next } from 'koa'
 import type Router from '@koa/router'
 import { httpBearer, withAuth, type Guard } from 'koa-with-auth'
 import { exchange, type Exchanged } from '../servers/server.js'
-// -------------------------------------------------------------------------------------
-// calls: a refused request whose handler ran is a breach, even if it got a 401
-// -------------------------------------------------------------------------------------
+// --- calls: a refused request whose handler ran is a breach, even if it got a 401
 
 // Each spec file finds it empty: sharedProcess.ts
 const kept = Symbol.for('koa-with-auth/calls of a spec file')
@@ -49,9 +47,7 @@ export const bearerFor = (realm: string) =>
 
 export const tokenOf = (realm: string): string => `token-of-${realm}`
 
-// -------------------------------------------------------------------------------------
-// requests
-// -------------------------------------------------------------------------------------
+// --- requests
 
 const agent = new Agent({ keepAlive: true, maxSockets: 8 })
 

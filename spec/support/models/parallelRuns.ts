@@ -91,9 +91,7 @@ export const buildParallel = (of: Tree, visitOf: (request: Request) => Visit, an
   return { authenticator: make(of), calls }
 }
 
-// -------------------------------------------------------------------------------------
-// allowed results
-// -------------------------------------------------------------------------------------
+// --- allowed results
 
 /** The calls that a visit may use. */
 interface Due {

@@ -19,9 +19,7 @@ import { altW, firstPresent, lenient } from 'koa-with-auth/fp'
 import * as Requirement from '../../../src/core/Requirement.js'
 import { leavesOf, welcomes, type Group, type Leaf, type Level, type Outcome, type Tree } from './evaluator.js'
 
-// -------------------------------------------------------------------------------------
-// arbitraries
-// -------------------------------------------------------------------------------------
+// --- arbitraries
 
 export const outcomes = [
   'pass',
@@ -166,9 +164,7 @@ export const levels: Arbitrary<ReadonlyArray<Level>> = fc.oneof(
 export const treesOf = (of: ReadonlyArray<Level>): ReadonlyArray<Tree> =>
   of.flatMap((one) => (typeof one === 'string' ? [] : 'require' in one ? [one.require] : [one.also]))
 
-// -------------------------------------------------------------------------------------
-// real authenticators
-// -------------------------------------------------------------------------------------
+// --- real authenticators
 
 const answers: Readonly<Record<Outcome, (leaf: Leaf) => unknown>> = {
   pass: ({ id, principal }) => principal ?? id,

@@ -57,9 +57,7 @@ export const tracers: Readonly<Record<string, Tracer>> = {
   'drops properties, as functions come in': { register: bare, trace: nothing },
 }
 
-// -------------------------------------------------------------------------------------
-// plans
-// -------------------------------------------------------------------------------------
+// --- plans
 
 /** One thing that is done to a router. Guards are named by their index. */
 export type Step =

@@ -13,9 +13,7 @@ import { allOf, also, anyOf, optional, requireScopes, withAuth, type Authenticat
 import { firstPresent, lenient } from 'koa-with-auth/fp'
 import { kinds, type Kind, type Principal } from '../models/sentKinds.js'
 
-// -------------------------------------------------------------------------------------
-// authenticators
-// -------------------------------------------------------------------------------------
+// --- authenticators
 
 interface Built {
   readonly authenticator: Authenticator<unknown>
@@ -88,9 +86,7 @@ const addition = (of: ReadonlyArray<Kind>): Arbitrary<Built> =>
     .tuple(fc.shuffledSubarray([...of], { minLength: 1 }), fc.constantFrom('anyOf' as const, 'allOf' as const))
     .chain(([some, name]) => fc.tuple(...some.map(leaf)).map((members) => group(name, members)))
 
-// -------------------------------------------------------------------------------------
-// routers
-// -------------------------------------------------------------------------------------
+// --- routers
 
 /** The decision of a level; `undefined` if it is undecided. */
 type Decision = Guard<unknown> | undefined

@@ -208,9 +208,7 @@ const gates = () => {
   }
 }
 
-// -------------------------------------------------------------------------------------
-// visitors
-// -------------------------------------------------------------------------------------
+// --- visitors
 
 /** A public operation at one path, as middleware. */
 export const at = (path: string, run: (ctx: Context, next: Next) => unknown): Middleware => {
