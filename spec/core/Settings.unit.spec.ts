@@ -8,7 +8,7 @@ import { AuthError, defaultErrorMapper, perFailure, type AuthResponse, type Erro
 import { defaults, httpStatusOf, serialize, addHandlers, handlerOf } from '../../src/core/Settings.js'
 import { exchangeOf, settingsOf } from '../../src/core/Exchange.js'
 import { authError } from '../support/models/arbitraries.js'
-import { outcomes } from '../support/models/trees.js'
+import { outcomes } from '../support/models/evaluator.js'
 import { row } from '../support/models/row.js'
 
 // Settings belong to the context of one request. Without them, the defaults apply.

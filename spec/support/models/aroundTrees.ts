@@ -1,22 +1,16 @@
 /** Random trees with all combinators, including those that keep state, and requests that follow one another. */
 import fc, { type Arbitrary } from 'fast-check'
-import { leavesOf, type Leaf, type Outcome, type Tree } from './evaluator.js'
+import { leavesOf, outcomes, type Leaf, type Outcome, type Tree } from './evaluator.js'
 import { points, type Around } from './world.js'
-import { composed, fixed, outcomes } from './trees.js'
-import { withLeaves } from './treeRuns.js'
+import { composed, fixed, numbered, withMembers } from './trees.js'
+import { leaf as leafOf, withLeaves } from './treeRuns.js'
 
 // --- trees
 
 // Its outcome differs at each request
-const leaf: Arbitrary<Leaf> = fc.record({
-  node: fc.constant('leaf' as const),
-  id: fc.constant(''),
-  scheme: fc.constantFrom('Alpha', 'Beta', 'Gamma'),
-  outcome: fc.constant('absent' as const),
-  sent: fc.constant('nothing' as const),
-  late: fc.constant(false),
-  ambient: fc.constantFrom(true, false, false, false),
-})
+const leaf: Arbitrary<Leaf> = fc
+  .record({ scheme: fc.constantFrom('Alpha', 'Beta', 'Gamma'), ambient: fc.constantFrom(true, false, false, false) })
+  .map((own) => leafOf('', { outcome: 'absent', sent: 'nothing', ...own }))
 
 const answers = ['pass', 'absent', 'invalid', 'expired', 'unavailable', 'raised'] as const
 const around = (member: Arbitrary<Tree>): Arbitrary<Around> => {
@@ -41,19 +35,6 @@ const treeOf = (depth: number): Arbitrary<Tree> => {
   )
 }
 
-// Every node gets its own identifier
-const numbered = (of: Tree): Tree => {
-  let next = 0
-  const walk = (tree: Tree): Tree => {
-    const own = 'id' in tree ? { id: `n${next++}` } : {}
-    if (tree.node === 'leaf') return { ...tree, ...own }
-    return 'members' in tree
-      ? { ...tree, members: tree.members.map(walk) }
-      : { ...tree, ...own, member: walk(tree.member) }
-  }
-  return walk(of)
-}
-
 const isKeeping = ({ node }: Tree): boolean => node === 'throttled'
 
 const isOneKind = (tree: Tree): boolean => {
@@ -65,7 +46,7 @@ const isOneKind = (tree: Tree): boolean => {
 // A recovery of several kinds hides them from a combinator that is put around each
 const visible = (tree: Tree, isInside = false): Tree => {
   if (tree.node === 'leaf') return tree
-  if ('members' in tree) return { ...tree, members: tree.members.map((one) => visible(one, isInside)) }
+  if ('members' in tree) return withMembers(tree, (one) => visible(one, isInside))
   const member = visible(tree.member, isInside || isKeeping(tree))
   return tree.node === 'recover' && isInside && !isOneKind(member) ? member : { ...tree, member }
 }
@@ -76,15 +57,11 @@ export const keepingTree: Arbitrary<Tree> = treeOf(4).map((any) => numbered(visi
 /** The same tree, with a combinator around several credentials put around each of them. */
 export const apiece = (tree: Tree): Tree => {
   if (tree.node === 'leaf') return tree
-  if ('members' in tree) return { ...tree, members: tree.members.map(apiece) }
-  const member = apiece(tree.member)
-  return isKeeping(tree) ? pushed((one) => ({ ...tree, member: one }), member) : { ...tree, member }
+  if ('members' in tree || !isKeeping(tree)) return withMembers(tree, apiece)
+  return pushed((one) => ({ ...tree, member: one }), apiece(tree.member))
 }
-const pushed = (put: (tree: Tree) => Tree, member: Tree): Tree => {
-  if (isOne(member)) return put(member)
-  if ('members' in member) return { ...member, members: member.members.map((one) => pushed(put, one)) }
-  return member.node === 'leaf' ? member : { ...member, member: pushed(put, member.member) }
-}
+const pushed = (put: (tree: Tree) => Tree, member: Tree): Tree =>
+  isOne(member) || member.node === 'leaf' ? put(member) : withMembers(member, (one) => pushed(put, one))
 const isOne = (tree: Tree): boolean => {
   // A list of one member is this member
   if (tree.node === 'anyOf' && tree.keys === undefined && tree.members.length === 1) return isOne(tree.members[0]!)

@@ -21,31 +21,25 @@ interface KindRow {
 
 const key = 's3cret'
 
+const keyKind = (
+  kind: string,
+  make: typeof apiKeyHeader,
+  paramName: string,
+  carrying: KindRow['carrying'],
+  place: Parameters<typeof challenge.key>[0],
+): KindRow => ({
+  kind,
+  make: (hook) => make({ paramName, authenticate: (request, sent) => hook(request, sent) }),
+  carrying,
+  credentials: [key],
+  absent: challenge.key(place, paramName),
+  refused: challenge.key(place, paramName),
+})
+
 export const kinds: ReadonlyArray<KindRow> = [
-  {
-    kind: 'APIKeyQuery',
-    make: (hook) => apiKeyQuery({ paramName: 'api_key', authenticate: (request, sent) => hook(request, sent) }),
-    carrying: [`/x?api_key=${key}`, {}],
-    credentials: [key],
-    absent: challenge.key('query', 'api_key'),
-    refused: challenge.key('query', 'api_key'),
-  },
-  {
-    kind: 'APIKeyHeader',
-    make: (hook) => apiKeyHeader({ paramName: 'X-API-Key', authenticate: (request, sent) => hook(request, sent) }),
-    carrying: ['/x', { headers: { 'X-API-Key': key } }],
-    credentials: [key],
-    absent: challenge.key('header', 'X-API-Key'),
-    refused: challenge.key('header', 'X-API-Key'),
-  },
-  {
-    kind: 'APIKeyCookie',
-    make: (hook) => apiKeyCookie({ paramName: 'X-API-KEY', authenticate: (request, sent) => hook(request, sent) }),
-    carrying: ['/x', { headers: { Cookie: `X-API-KEY=${key}` } }],
-    credentials: [key],
-    absent: challenge.key('cookie', 'X-API-KEY'),
-    refused: challenge.key('cookie', 'X-API-KEY'),
-  },
+  keyKind('APIKeyQuery', apiKeyQuery, 'api_key', [`/x?api_key=${key}`, {}], 'query'),
+  keyKind('APIKeyHeader', apiKeyHeader, 'X-API-Key', ['/x', { headers: { 'X-API-Key': key } }], 'header'),
+  keyKind('APIKeyCookie', apiKeyCookie, 'X-API-KEY', ['/x', { headers: { Cookie: `X-API-KEY=${key}` } }], 'cookie'),
   {
     kind: 'HttpBearer',
     make: (hook) => httpBearer({ authenticate: (request, token) => hook(request, token) }),

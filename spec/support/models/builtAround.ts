@@ -7,8 +7,8 @@ import type { Leaf, Tree } from './evaluator.js'
 import { points, WINDOW, type Around } from './world.js'
 import { buildLeaf, buildNode } from './trees.js'
 
-/** A limiter like those of rate-limiter-flexible. */
-export const limiter = (limit: number) => {
+// Like those of rate-limiter-flexible
+const limiter = (limit: number) => {
   const entries = new Map<string, { guesses: number; readonly end: number }>()
   const entryOf = (key: string) => {
     const before = entries.get(key)
@@ -60,11 +60,13 @@ const timeoutsIn = (tree: Tree): number => {
   return Math.max(...below.map(timeoutsIn)) + (tree.node === 'timeout' ? 1 : 0)
 }
 
+/** `throttled` by its name in a tree. */
+export const newLimits = () =>
+  Object.fromEntries(Object.entries(points).map(([by, limit]) => [by, throttled({ limiter: limiter(limit) })]))
+
 /** Makes it. `now` says what is true of a leaf at the present request. */
 export const buildAround = (of: Tree, calls: string[], now: (leaf: Leaf) => Leaf): Authenticator<unknown> => {
-  const limits = Object.fromEntries(
-    Object.entries(points).map(([by, limit]) => [by, throttled({ limiter: limiter(limit) })]),
-  )
+  const limits = newLimits()
   const answering =
     ({ id, outcome, late }: Around & { readonly node: 'flatMap' | 'recover' }, passed: (given: unknown) => unknown) =>
     (given: unknown): unknown => {

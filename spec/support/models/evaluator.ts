@@ -24,6 +24,9 @@ const strengths = {
 }
 const stops = (tag: Outcome): boolean => strengths[tag] === 6
 
+// Safe: these are its keys
+export const outcomes = Object.keys(strengths) as ReadonlyArray<Outcome>
+
 /** One kind of credential: what a client sent, and the outcome of its hook. `late` means async, or never settled. */
 export interface Leaf {
   readonly node: 'leaf'

@@ -3,7 +3,7 @@ import vm from 'node:vm'
 import { either as E, option as O, taskEither as TE } from 'fp-ts'
 import { AuthError, Challenge } from 'koa-with-auth'
 import { expect } from 'vitest'
-import { row } from './row.js'
+import { row, type Row } from './row.js'
 
 export const invalid = E.left(AuthError.invalid)
 export const error = new Error('store')
@@ -17,8 +17,10 @@ export const resolved = { then: (go: (value: unknown) => void) => go(user) }
 
 const elsewhere = (code: string): unknown => vm.runInNewContext(code)
 
+type Answers = ReadonlyArray<readonly [description: string, answer: unknown]>
+
 // What `table[key]` and clients of stores return if nothing is found
-const nothing: ReadonlyArray<readonly [description: string, answer: unknown]> = [
+const nothing: Answers = [
   ['{}', {}],
   ['{} without a prototype', Object.create(null)],
   ['{} of another realm', elsewhere('({})')],
@@ -44,7 +46,7 @@ class Expired extends Error {
 }
 
 // What `catch((error) => error)` returns; also for prototypes of Errors
-const errors: ReadonlyArray<readonly [description: string, answer: unknown]> = [
+const errors: Answers = [
   ['an Error', new Error('expired')],
   ['an Error of its own class, with a tag', new Expired('expired')],
   ['an Error of another realm', elsewhere('new TypeError("expired")')],
@@ -61,7 +63,7 @@ const withGetter = (tag: string, key: string) =>
 
 // Rows and claims whose owner wrote a `_tag` into them
 const root = { username: 'root', isSuperuser: true }
-const strange: ReadonlyArray<readonly [description: string, answer: unknown]> = [
+const strange: Answers = [
   ['a Right with another key', { _tag: 'Right', right: root, username: 'mallory' }],
   ['a Right with its keys in another order', { username: 'mallory', right: root, _tag: 'Right' }],
   ['a Some with another key', { _tag: 'Some', value: root, username: 'mallory' }],
@@ -95,7 +97,7 @@ const failures: ReadonlyArray<AuthError> = [
 ]
 
 // Values that look similar, and are principals
-const somebody: ReadonlyArray<readonly [description: string, answer: unknown]> = [
+const somebody: Answers = [
   ['an object with a symbol key', { [Symbol('id')]: 1 }],
   ['an object with a hidden key', Object.defineProperty({}, 'id', { value: 1 })],
   ['an object whose values are undefined', { user: undefined }],
@@ -107,11 +109,7 @@ const somebody: ReadonlyArray<readonly [description: string, answer: unknown]> =
 ]
 
 /** What a hook may return. */
-export interface AnswerRow {
-  readonly description: string
-  readonly input: unknown
-  readonly expected: E.Either<{ readonly _tag: AuthError['_tag'] }, unknown>
-}
+export type AnswerRow = Row<unknown, E.Either<{ readonly _tag: AuthError['_tag'] }, unknown>>
 
 export const atOnce: ReadonlyArray<AnswerRow> = [
   ...[false, 0, -0, 0n, NaN, '', null, undefined].map((input) => ({
@@ -120,31 +118,13 @@ export const atOnce: ReadonlyArray<AnswerRow> = [
     expected: invalid,
   })),
   row('5.1.2 an empty array fails', [], invalid),
-  ...nothing.map(([description, input]) => ({
-    description: `R04 ${description} found nothing`,
-    input,
-    expected: invalid,
-  })),
-  ...errors.map(([description, input]) => ({
-    description: `R04 ${description} is raised`,
-    input,
-    expected: E.left(AuthError.raised(input)),
-  })),
-  ...strange.map(([description, input]) => ({
-    description: `R05 ${description} is a configuration error`,
-    input,
-    expected: configuration,
-  })),
-  ...failures.map((input) => ({
-    description: `an AuthError is that failure: ${Object.keys(input).join(', ')} of ${input._tag}`,
-    input,
-    expected: E.left(input),
-  })),
-  ...somebody.map(([description, input]) => ({
-    description: `R04 ${description} passes`,
-    input,
-    expected: E.right(input),
-  })),
+  ...nothing.map(([what, input]) => row(`R04 ${what} found nothing`, input, invalid)),
+  ...errors.map(([what, input]) => row(`R04 ${what} is raised`, input, E.left(AuthError.raised(input)))),
+  ...strange.map(([what, input]) => row(`R05 ${what} is a configuration error`, input, configuration)),
+  ...failures.map((input) =>
+    row(`an AuthError is that failure: ${Object.keys(input).join(', ')} of ${input._tag}`, input, E.left(input)),
+  ),
+  ...somebody.map(([what, input]) => row(`R04 ${what} passes`, input, E.right(input))),
   row('R05 Some of a strange tag is a configuration error', O.some(strange[0]?.[1]), configuration),
   row('R04 Some of {} fails', O.some({}), invalid),
   row('R04 Right of an Error is raised', E.right(error), raised),
@@ -183,6 +163,7 @@ export const atOnce: ReadonlyArray<AnswerRow> = [
   row('A-30 a function that throws is raised', thrown, raised),
 ]
 
+const throwing: unknown = Object.defineProperty({}, '_tag', { get: thrown })
 class Query extends Promise<unknown> {}
 type Go = (value: unknown) => void
 
@@ -215,15 +196,7 @@ export const later: ReadonlyArray<AnswerRow & { readonly input: () => unknown }>
   row('a TaskEither of an AuthError', () => TE.left(AuthError.unavailable(3)), E.left(AuthError.unavailable(3))),
   row('A-31 a Task that does not yield an Either', () => async () => user, configuration),
   row('A-31 a Task of a TaskEither', () => async () => TE.right(user), configuration),
-  row(
-    'A-30 a Task of an Either whose tag throws',
-    () => async () => Object.defineProperty({}, '_tag', { get: thrown }),
-    raised,
-  ),
+  row('A-30 a Task of an Either whose tag throws', () => async () => throwing, raised),
   row('A-30 a Task that rejects', () => () => Promise.reject(error), raised),
-  row(
-    'A-31 a lazy thenable of an Either',
-    () => () => ({ then: (go: (u: unknown) => void) => go(E.right(1)) }),
-    E.right(1),
-  ),
+  row('A-31 a lazy thenable of an Either', () => () => ({ then: (go: Go) => go(E.right(1)) }), E.right(1)),
 ]

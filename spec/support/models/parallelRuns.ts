@@ -5,12 +5,11 @@
  */
 import { either as E } from 'fp-ts'
 import type { Request } from 'koa'
-import { AuthError, authenticator, Challenge, fromHeader, throttled, type Authenticator } from 'koa-with-auth'
+import { AuthError, authenticator, Challenge, fromHeader, type Authenticator } from 'koa-with-auth'
 import { flatMap, map, recoverUnavailable, timeout } from 'koa-with-auth/fp'
-import { limiter } from './builtAround.js'
+import { newLimits } from './builtAround.js'
 import { leavesOf, type Leaf, type Tree } from './evaluator.js'
 import { buildNode } from './trees.js'
-import { points } from './world.js'
 
 /** The outcome of a hook for a credential, and whether it is async. */
 export interface Answer {
@@ -53,7 +52,7 @@ const made = (leaf: string, value: string, call: number, { outcome }: Answer): u
 /** Makes the authenticator. `answer` gives the outcome of the next call of a hook. */
 export const buildParallel = (of: Tree, visitOf: (request: Request) => Visit, answer: () => Answer) => {
   const calls: Call[] = []
-  const limits = Object.fromEntries(Object.entries(points).map(([by, limit]) => [by, throttled({ limiter: limiter(limit) })])) // prettier-ignore
+  const limits = newLimits()
   const ask = (leaf: string, value: string, visit: Visit): unknown => {
     const said = answer()
     const call = calls.length

@@ -5,7 +5,7 @@ import { AuthError, type Authenticator } from 'koa-with-auth'
 import { observe } from './arbitraries.js'
 import { type Leaf, type Tree } from './evaluator.js'
 import { mockRequest } from 'koa-with-auth/testing'
-import { build, fieldsOf } from './trees.js'
+import { build, fieldsOf, withMembers } from './trees.js'
 
 /** What the client of these trees sends. */
 export const requestOf = (trees: ReadonlyArray<Tree>, method = 'POST'): Request =>
@@ -41,19 +41,8 @@ export const leaf = (id: string, of: Partial<Leaf> = {}): Leaf => ({
 /** Trees with different identifiers, so that they can be combined. */
 export const apart = <L extends ReadonlyArray<Tree>>(...trees: L): L =>
   // Safe: as many, and of the same form
-  trees.map((tree, at) => renamed(tree, `t${at}`)) as unknown as L
-
-const renamed = (tree: Tree, prefix: string): Tree => {
-  if (tree.node === 'leaf') return { ...tree, id: `${prefix}${tree.id}` }
-  return 'members' in tree
-    ? { ...tree, members: tree.members.map((member) => renamed(member, prefix)) }
-    : { ...tree, member: renamed(tree.member, prefix) }
-}
+  trees.map((tree, at) => withLeaves(tree, (one) => ({ ...one, id: `t${at}${one.id}` }))) as unknown as L
 
 /** The same tree with other leaves. */
-export const withLeaves = (tree: Tree, change: (leaf: Leaf) => Leaf): Tree => {
-  if (tree.node === 'leaf') return change(tree)
-  return 'members' in tree
-    ? { ...tree, members: tree.members.map((member) => withLeaves(member, change)) }
-    : { ...tree, member: withLeaves(tree.member, change) }
-}
+export const withLeaves = (tree: Tree, change: (leaf: Leaf) => Leaf): Tree =>
+  tree.node === 'leaf' ? change(tree) : withMembers(tree, (member) => withLeaves(member, change))

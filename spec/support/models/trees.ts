@@ -13,27 +13,13 @@ import {
   optional,
   requireScopes,
   type Authenticator,
-  type AuthenticatorLike,
 } from 'koa-with-auth'
 import { altW, firstPresent, lenient } from 'koa-with-auth/fp'
 import * as Requirement from '../../../src/core/Requirement.js'
-import { leavesOf, welcomes, type Group, type Leaf, type Level, type Outcome, type Tree } from './evaluator.js'
+import { leavesOf, outcomes, welcomes } from './evaluator.js'
+import type { Group, Leaf, Level, Outcome, Tree } from './evaluator.js'
 
 // --- arbitraries
-
-export const outcomes = [
-  'pass',
-  'absent',
-  'malformed',
-  'invalid',
-  'expired',
-  'forged',
-  'insufficient',
-  'notFound',
-  'throttled',
-  'unavailable',
-  'raised',
-] as const satisfies ReadonlyArray<Outcome>
 
 const scopes = fc.subarray(['read', 'write'])
 
@@ -44,19 +30,20 @@ const outcome: Arbitrary<Outcome> = fc.oneof(
   ...outcomes.slice(2).map((one) => ({ arbitrary: fc.constant(one), weight: 1 })),
 )
 
-// What can be sent for an outcome. `numbered` sets the identifier.
+// What can be sent for an outcome, if it is not a value alone
+const sendings: { readonly [O in Outcome]?: ReadonlyArray<Leaf['sent']> } = {
+  absent: ['nothing', 'nothing', 'value'],
+  malformed: ['empty', 'twice', 'value'],
+}
+
+// `numbered` sets the identifier
 const leaf: Arbitrary<Leaf> = outcome.chain((made) =>
   fc.record({
     node: fc.constant('leaf' as const),
     id: fc.constant(''),
     scheme: fc.constantFrom('Alpha', 'Beta', 'Gamma'),
     outcome: fc.constant(made),
-    sent:
-      made === 'absent'
-        ? fc.constantFrom('nothing' as const, 'nothing' as const, 'value' as const)
-        : made === 'malformed'
-          ? fc.constantFrom('empty' as const, 'twice' as const, 'value' as const)
-          : fc.constant('value' as const),
+    sent: fc.constantFrom(...(sendings[made] ?? ['value' as const])),
     ...(made === 'insufficient' && { scope: fc.constant(['admin']) }),
     late: fc.boolean(),
   }),
@@ -107,26 +94,28 @@ export const composed = (below: Arbitrary<Tree>): ReadonlyArray<fc.WeightedArbit
   ]
 }
 
-// Every leaf gets its own identifier
-const numbered = <A extends object>(of: A): A => {
+/** Everything that has an identifier gets its own. */
+export const numbered = <A extends object>(of: A): A => {
   let next = 0
   const walk = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(walk)
     if (typeof value !== 'object' || value === null) return value
     const copy = Object.fromEntries(Object.entries(value).map(([key, one]) => [key, walk(one)]))
-    return 'outcome' in copy ? { ...copy, id: `l${next++}` } : copy
+    return 'id' in copy ? { ...copy, id: `n${next++}` } : copy
   }
   // Safe: only identifiers were changed
   return walk(of) as A
 }
 
+/** The same node around other members. */
+export const withMembers = (tree: Exclude<Tree, Leaf>, change: (member: Tree) => Tree): Tree =>
+  'members' in tree ? { ...tree, members: tree.members.map(change) } : { ...tree, member: change(tree.member) }
+
 // Removes what makes a tree a mistake
 const demanding = (tree: Tree): Tree => {
   if (!welcomes(tree) || tree.node === 'leaf') return tree
   if (tree.node === 'optional' || tree.node === 'lenient') return demanding(tree.member)
-  return 'members' in tree
-    ? { ...tree, members: tree.members.map(demanding) }
-    : { ...tree, member: demanding(tree.member) }
+  return withMembers(tree, demanding)
 }
 
 /** The same tree without what makes it a mistake. */
@@ -202,12 +191,7 @@ export const buildLeaf = (leaf: Leaf, calls: string[], now: () => Leaf = () => l
     },
   })
 
-const groups: Readonly<Record<string, (group: Readonly<Record<string, AuthenticatorLike>>) => Authenticator<unknown>>> =
-  {
-    anyOf,
-    firstPresent,
-    allOf,
-  }
+const groups = { anyOf, firstPresent, allOf }
 
 type Build = (tree: Tree) => Authenticator<unknown>
 
@@ -216,7 +200,7 @@ const buildGroup = ({ node, keys, members }: Group, below: Build): Authenticator
   if (node === 'alt') return altW(() => built[1]!)(built[0]!)
   const group: unknown = keys === undefined ? built : Object.fromEntries(keys.map((key, at) => [key, built[at]!]))
   // Safe: each of the three accepts lists, too, and the arbitraries make no empty ones
-  return groups[node]!(group as Readonly<Record<string, AuthenticatorLike>>)
+  return (groups[node] as (group: unknown) => Authenticator<unknown>)(group)
 }
 
 /** Makes the authenticator. Each hook writes its identifier into `calls`. */

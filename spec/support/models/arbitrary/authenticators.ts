@@ -2,24 +2,12 @@
  * Authenticators as fast-check arbitraries: the built-in kinds alone and composed, each with requests that it accepts.
  */
 import fc, { type Arbitrary } from 'fast-check'
-import { allOf } from '../../../../src/core/allOf.js'
-import { anyOf, firstPresent } from '../../../../src/core/lists.js'
-import type { Authenticator } from '../../../../src/core/Authenticator.js'
-import { constantTimeEqual } from '../../../../src/crypto/secrets.js'
-import { flatMap } from '../../../../src/core/map.js'
-import { lenient, optional } from '../../../../src/core/optional.js'
-import { apiKeyCookie, apiKeyHeader, apiKeyQuery } from '../../../../src/kinds/apiKey.js'
-import { httpBasicAuth, httpBearer } from '../../../../src/kinds/http.js'
+import { allOf, anyOf, apiKeyCookie, apiKeyHeader, apiKeyQuery, constantTimeEqual } from 'koa-with-auth'
+import { httpBasicAuth, httpBearer, optional, type Authenticator } from 'koa-with-auth'
+import { firstPresent, flatMap, lenient } from 'koa-with-auth/fp'
+import { mergeRequests, withBasic, withBearer, withCookie, withHeader, withQuery } from 'koa-with-auth/testing'
+import type { RequestSpec } from 'koa-with-auth/testing'
 import { secretTexts } from '../../../../src/testing/laws/random.js'
-import {
-  withBasic,
-  withBearer,
-  withCookie,
-  withHeader,
-  withQuery,
-  mergeRequests,
-  type RequestSpec,
-} from '../../../../src/testing/requests.js'
 
 /** An authenticator, and a request that it accepts for each alternative. */
 interface AuthenticatorSample {
