@@ -7,7 +7,7 @@ import { either as E, option as O, taskEither as TE } from 'fp-ts'
 import Koa from 'koa'
 import { httpBearer, withAuth, type Authenticator, type AuthenticatorLike, type Guard } from 'koa-with-auth'
 import { expect } from 'vitest'
-import { exchange, listen } from '../servers/server.js'
+import { exchange, listen, parsed } from '../servers/server.js'
 
 export interface Sending {
   readonly method?: string
@@ -80,14 +80,6 @@ export const askPort = async (
 ): Promise<Omit<Answer, 'seen'>> => {
   const { text, ...answer } = await exchange({ port, path, method, headers: { ...headers } }, body)
   return { ...answer, body: parsed(text) }
-}
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }
 
 // --- expectations

@@ -96,7 +96,8 @@ const secretsOf: (request: CorpusRequest, macros: Macros) => ReadonlyArray<strin
 const everything = ({ headers, body }: RawAnswer): string =>
   [...headers.map(([name, value]) => `${name}: ${value}`), body].join('\n')
 
-const authHeaders = (answer: RawAnswer) => ({
+/** What a response says about authentication. */
+export const authHeaders = (answer: RawAnswer) => ({
   status: answer.status,
   challenges: valuesOf(answer, 'WWW-Authenticate'),
   caching: valuesOf(answer, 'Cache-Control'),

@@ -9,19 +9,8 @@ export const CLIENT = { id: 'app', secret: 'a-secret-of-the-client' }
 /** The client that asks about opaque tokens. Form encoding changes its id and secret. */
 export const RESOURCE_SERVER = { id: 'the api', secret: 'a+b%&=: c' }
 
-interface AuthorizationServer {
-  readonly issuer: string
-  /** The access token that the server issues to the client. */
-  readonly token: (resource: string, scope: string) => Promise<string>
-  /** The requests that it got, as `GET /path`. */
-  readonly asked: ReadonlyArray<string>
-}
-
-/** Runs until the test has finished. */
-export const authorizationServer = async (
-  format: 'jwt' | 'opaque' = 'jwt',
-  alg = 'ES256',
-): Promise<AuthorizationServer> => {
+/** Runs until the test has finished. `asked` has the requests that it got, as `GET /path`. */
+export const authorizationServer = async (format: 'jwt' | 'opaque' = 'jwt', alg = 'ES256') => {
   const asked: string[] = []
   const state: { provider?: Provider } = {}
   const { origin: issuer } = await restartable((req, res) => {
@@ -32,23 +21,16 @@ export const authorizationServer = async (
   state.provider = new Provider(issuer, {
     jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: 'k1', alg, use: 'sig' }] },
     clients: [
-      {
-        client_id: CLIENT.id,
-        client_secret: CLIENT.secret,
-        grant_types: ['client_credentials'],
-        redirect_uris: [],
-        response_types: [],
-        id_token_signed_response_alg: alg,
-      },
-      {
-        client_id: RESOURCE_SERVER.id,
-        client_secret: RESOURCE_SERVER.secret,
-        grant_types: [],
-        redirect_uris: [],
-        response_types: [],
-        id_token_signed_response_alg: alg,
-      },
-    ],
+      { client: CLIENT, grant_types: ['client_credentials'] },
+      { client: RESOURCE_SERVER, grant_types: [] },
+    ].map(({ client, grant_types }) => ({
+      client_id: client.id,
+      client_secret: client.secret,
+      grant_types,
+      redirect_uris: [],
+      response_types: [],
+      id_token_signed_response_alg: alg,
+    })),
     scopes: ['notes:read', 'notes:write'],
     ttl: { ClientCredentials: 600 },
     features: {
@@ -70,6 +52,7 @@ export const authorizationServer = async (
   })
   const form = (value: string) => new URLSearchParams({ '': value }).toString().slice(1)
   const basic = Buffer.from(`${form(CLIENT.id)}:${form(CLIENT.secret)}`).toString('base64')
+  /** The access token that the server issues to the client. */
   const token = async (resource: string, scope: string): Promise<string> => {
     const response = await fetch(`${issuer}/token`, {
       method: 'POST',

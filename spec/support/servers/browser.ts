@@ -1,5 +1,5 @@
 /** Chromium for the suites that need a real browser: the one on the PATH, as Debian installs it. */
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import { chromium, type Browser, type BrowserContextOptions } from 'playwright-core'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import { missingProgram, programPath } from '../projects/programs.js'
 
@@ -18,17 +18,6 @@ export const browserOptions = (env: NodeJS.ProcessEnv) => {
   return executablePath === undefined ? undefined : { executablePath, args }
 }
 
-/** The errors of a page, and the origins that it requested. */
-interface Watched {
-  readonly page: Page
-  /** Errors and warnings of the console, uncaught errors, and violations of the page's policy. */
-  readonly complaints: string[]
-  /** The origins of all requests. */
-  readonly origins: Set<string>
-  /** Prompts that the browser opened. */
-  readonly dialogs: string[]
-}
-
 /** A browser while the surrounding suite runs. Each page has its own profile, and is closed after its test. */
 export const browsing = () => {
   let browser: Browser | undefined
@@ -37,7 +26,7 @@ export const browsing = () => {
     browser = await (known === undefined ? chromium.launch(browserOptions(process.env)) : chromium.connect(known))
   })
   afterAll(() => browser?.close())
-  return async (options: BrowserContextOptions = {}): Promise<Watched> => {
+  return async (options: BrowserContextOptions = {}) => {
     const context = await browser!.newContext(options)
     onTestFinished(() => context.close())
     const page = await context.newPage()
@@ -45,16 +34,21 @@ export const browsing = () => {
     const devtools = await context.newCDPSession(page)
     await devtools.send('Animation.enable')
     await devtools.send('Animation.setPlaybackRate', { playbackRate: 1000 })
-    const watched: Watched = { page, complaints: [], origins: new Set(), dialogs: [] }
+    /** Errors and warnings of the console, uncaught errors, and violations of the page's policy. */
+    const complaints: string[] = []
+    /** Those of all requests. */
+    const origins = new Set<string>()
+    /** Prompts that the browser opened. */
+    const dialogs: string[] = []
     page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) watched.complaints.push(message.text())
+      if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
     })
-    page.on('pageerror', (error) => watched.complaints.push(String(error)))
-    page.on('request', (request) => watched.origins.add(new URL(request.url()).origin))
+    page.on('pageerror', (error) => complaints.push(String(error)))
+    page.on('request', (request) => origins.add(new URL(request.url()).origin))
     page.on('dialog', (dialog) => {
-      watched.dialogs.push(dialog.message())
+      dialogs.push(dialog.message())
       void dialog.dismiss()
     })
-    return watched
+    return { page, complaints, origins, dialogs }
   }
 }

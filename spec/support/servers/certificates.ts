@@ -1,10 +1,13 @@
 /** Authorities and certificates, made by openssl for the time of a suite, and a server and clients that use them. */
 import { execFileSync } from 'node:child_process'
 import { createHash, X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
 import { createServer, request, type RequestOptions, type ServerOptions } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import type { TLSSocket } from 'node:tls'
 import type Koa from 'koa'
 import { listening } from './server.js'
@@ -20,31 +23,9 @@ export interface Pair {
 const openssl = (folder: string, ...given: ReadonlyArray<string>) =>
   execFileSync('openssl', given, { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] })
 
-interface Certificates {
-  /** The authority that the server trusts. */
-  readonly authority: Pair
-  readonly server: Pair
-  /** Of the authority, for clients, for three days. */
-  readonly client: Pair
-  /** Of the authority, for servers and for any use. */
-  readonly forAnyUse: Pair
-  /** Of the authority, for servers. */
-  readonly forServers: Pair
-  readonly otherAuthority: Pair
-  /** Of the other authority. */
-  readonly stranger: Pair
-  /** Of an authority whose name is that of the first, with another key. */
-  readonly impostor: Pair
-  /** The certificate of an authority that has the key of the first, and another name. */
-  readonly renamed: string
-  /** A certificate of the first authority for one day. */
-  readonly brief: string
-  readonly selfSigned: Pair
-}
+let made: ReturnType<typeof make> | undefined
 
-let made: Certificates | undefined
-
-const make = (): Certificates => {
+const make = () => {
   const folder = mkdtempSync(join(tmpdir(), 'certificates-'))
   const read = (name: string): Pair => {
     const [key, cert] = ['key', 'crt'].map((end) => readFileSync(join(folder, `${name}.${end}`), 'utf8'))
@@ -76,15 +57,20 @@ const make = (): Certificates => {
       openssl(folder, 'req', '-x509', '-new', '-key', 'ca.key', '-days', days, '-subj', subject).toString()
     newKey('self', '/CN=self', 'self.crt', '-x509', '-days', '1', '-addext', 'basicConstraints=CA:FALSE')
     return {
+      /** The authority that the server trusts. */
       authority: ca,
       server: issued('server', '/CN=localhost', 'ca', 'subjectAltName=DNS:localhost,IP:127.0.0.1'),
+      /** For three days. */
       client: issued('client', '/O=Acme/CN=billing', 'ca', forClients),
       forAnyUse: issued('forAnyUse', '/O=Acme/CN=billing', 'ca', 'extendedKeyUsage=serverAuth,anyExtendedKeyUsage'),
       forServers: issued('forServers', '/CN=www', 'ca', 'extendedKeyUsage=serverAuth'),
       otherAuthority: other,
       stranger: issued('stranger', '/O=Acme/CN=billing', 'other', forClients),
+      /** Of an authority whose name is that of the first, with another key. */
       impostor: issued('impostor', '/O=Acme/CN=billing', 'namesake', `${forClients}\nauthorityKeyIdentifier=none`),
+      /** Of an authority that has the key of the first, and another name. */
       renamed: again('/O=Acme/CN=Another CA', '30'),
+      /** Of the first authority, for one day. */
       brief: again('/O=Acme/CN=Acme CA', '1'),
       selfSigned: read('self'),
     }
@@ -94,46 +80,27 @@ const make = (): Certificates => {
 }
 
 /** The certificates of all suites of a process. */
-export const certificates = (): Certificates => (made ??= make())
-
-interface TlsAnswer {
-  readonly status: number
-  readonly headers: NodeJS.Dict<string | string[]>
-  readonly text: string
-  /** Whether the TLS session of an earlier connection was continued. */
-  readonly isReused: boolean
-  /** The session, to continue it. */
-  readonly session: Buffer | undefined
-}
-
-interface TlsServer {
-  readonly url: string
-  readonly send: (options?: RequestOptions) => Promise<TlsAnswer>
-}
+export const certificates = () => (made ??= make())
 
 /** Serves an application by https until the test has finished. */
-export const listenByTls = async (app: Koa, options: ServerOptions = {}): Promise<TlsServer> => {
+export const listenByTls = async (app: Koa, options: ServerOptions = {}) => {
   const { server: own, authority } = certificates()
   const tls = { key: own.key, cert: own.cert, ca: authority.cert, requestCert: true, rejectUnauthorized: false }
   const serve = app.callback()
   const server = createServer({ ...tls, ...options }, (req, res) => void serve(req, res))
   const port = await listening(server)
-  const send = (given: RequestOptions = {}): Promise<TlsAnswer> =>
-    new Promise((resolve, reject) => {
-      const path = { host: '127.0.0.1', port, path: '/me', ca: authority.cert, agent: false as const }
-      const sent = request({ ...path, ...given }, (res) => {
-        const socket = res.socket as TLSSocket
-        let text = ''
-        let session: Buffer | undefined
-        socket.on('session', (one: Buffer) => (session = one))
-        res.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
-        const isReused = socket.isSessionReused()
-        res.on('end', () => {
-          const { statusCode: status = 0, headers } = res
-          resolve({ status, headers, text, isReused, session: session ?? socket.getSession() })
-        })
-      })
-      sent.on('error', reject).end()
-    })
+  /** `isReused`: whether the TLS session of an earlier connection was continued. `session` is there to continue it. */
+  const send = async (given: RequestOptions = {}) => {
+    const path = { host: '127.0.0.1', port, path: '/me', ca: authority.cert, agent: false as const }
+    // Safe: the event of a response
+    const [res] = (await once(request({ ...path, ...given }).end(), 'response')) as [IncomingMessage]
+    const socket = res.socket as TLSSocket
+    let session: Buffer | undefined
+    socket.on('session', (one: Buffer) => (session = one))
+    const isReused = socket.isSessionReused()
+    const { statusCode: status = 0, headers } = res
+    const body = await text(res)
+    return { status, headers, text: body, isReused, session: session ?? socket.getSession() }
+  }
   return { url: `https://127.0.0.1:${port}`, send }
 }

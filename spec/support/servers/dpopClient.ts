@@ -1,7 +1,7 @@
 /** A client with a key of its own: it makes DPoP proofs with jose, good ones and wrong ones. */
 import { createHash, randomUUID } from 'node:crypto'
-import { calculateJwkThumbprint, CompactSign, type JWK, type JWTPayload } from 'jose'
-import { seconds, signingKey, type IdentityProvider, type SigningKey } from './identityProvider.js'
+import { calculateJwkThumbprint, CompactSign, type JWTPayload } from 'jose'
+import { seconds, signingKey, type IdentityProvider } from './identityProvider.js'
 
 /** The origin of the API, as its clients call it. */
 export const ORIGIN = 'https://api.example'
@@ -17,19 +17,10 @@ export interface ProofChanges {
   readonly key?: Parameters<CompactSign['sign']>[0]
 }
 
-export interface DpopClient {
-  readonly key: SigningKey
-  /** The public key, as proofs have it. */
-  readonly jwk: JWK
-  readonly thumbprint: string
-  /** A proof for GET /me with a token, with the given changes. */
-  readonly proof: (token: string, changes?: ProofChanges) => Promise<string>
-  /** A good token that is bound to the key. */
-  readonly token: (provider: IdentityProvider, over?: JWTPayload) => Promise<string>
-}
+export type DpopClient = Awaited<ReturnType<typeof dpopClient>>
 
-/** A client with a new key. */
-export const dpopClient = async (alg = 'ES256'): Promise<DpopClient> => {
+/** A client with a new key. `jwk` is the public key, as proofs have it. */
+export const dpopClient = async (alg = 'ES256') => {
   const key = await signingKey(alg, 'client')
   const { kid: _kid, alg: _alg, use: _use, ...jwk } = key.jwk
   const thumbprint = await calculateJwkThumbprint(jwk)
@@ -37,13 +28,15 @@ export const dpopClient = async (alg = 'ES256'): Promise<DpopClient> => {
     key,
     jwk,
     thumbprint,
-    proof: (token, { claims = {}, header = {}, key: signer = key.privateKey } = {}) => {
+    /** A proof for GET /me with a token, with the given changes. */
+    proof: (token: string, { claims = {}, header = {}, key: signer = key.privateKey }: ProofChanges = {}) => {
       const good = { jti: randomUUID(), htm: 'GET', htu: `${ORIGIN}/me`, iat: seconds(), ath: digestOf(token) }
       return new CompactSign(Buffer.from(JSON.stringify({ ...good, ...claims })))
         .setProtectedHeader({ typ: 'dpop+jwt', alg, jwk, ...header })
         .sign(signer)
     },
-    token: (provider, over = {}) => provider.token({ cnf: { jkt: thumbprint }, ...over }),
+    /** A good token that is bound to the key. */
+    token: (provider: IdentityProvider, over: JWTPayload = {}) => provider.token({ cnf: { jkt: thumbprint }, ...over }),
   }
 }
 

@@ -50,21 +50,12 @@ export const signedWith = (
 
 export const API = 'https://api.example'
 
-export interface IdentityProvider {
-  readonly issuer: string
-  readonly jwksUri: string
-  /** The claims of a valid token for `API`. */
-  readonly claims: (over?: JWTPayload) => JWTPayload
-  /** A valid token, with the given changes. */
-  readonly token: (over?: JWTPayload, key?: SigningKey) => Promise<string>
-  readonly keys: SigningKey[]
-  mood: Mood
-  /** The contents of the discovery documents beside the standard ones, by path; `undefined` means 404. */
-  readonly documents: Record<string, Record<string, unknown> | undefined>
-  /** The number of requests, by path. */
-  readonly asked: (path?: string) => number
-  readonly stop: () => Promise<void>
-  readonly start: () => Promise<void>
+export type IdentityProvider = Awaited<ReturnType<typeof identityProvider>>
+
+/** Writes without an end. */
+export const pour = (res: ServerResponse): void => {
+  while (!res.destroyed && res.write('a'.repeat(65_536)));
+  res.once('drain', () => pour(res))
 }
 
 const answers: Readonly<Record<Exclude<Mood, 'well' | 'hanging'>, (res: ServerResponse) => void>> = {
@@ -73,13 +64,7 @@ const answers: Readonly<Record<Exclude<Mood, 'well' | 'hanging'>, (res: ServerRe
   empty: (res) => res.end('{"keys":[]}'),
   shapeless: (res) => res.end('{"keys":[{"kty":"RSA"}]}'),
   redirecting: (res) => res.writeHead(302, { Location: '/moved' }).end(),
-  endless: (res) => {
-    const pour = () => {
-      while (!res.destroyed && res.write('a'.repeat(65_536)));
-      res.once('drain', pour)
-    }
-    pour()
-  },
+  endless: pour,
 }
 
 // Making an RSA key takes half a second, so the providers of a suite share one
@@ -91,9 +76,10 @@ const firstKey = (alg: string): Promise<SigningKey> => {
 }
 
 /** A provider until the test has finished. `path` is that of its issuer. */
-export const identityProvider = async (path = '', alg = 'ES256'): Promise<IdentityProvider> => {
+export const identityProvider = async (path = '', alg = 'ES256') => {
   const keys = [await firstKey(alg)]
   const asked: string[] = []
+  /** The contents of the discovery documents beside the standard ones, by path; `undefined` means 404. */
   const documents: Record<string, Record<string, unknown> | undefined> = {}
   const handle = (req: IncomingMessage, res: ServerResponse): void => {
     const url = req.url ?? ''
@@ -110,19 +96,23 @@ export const identityProvider = async (path = '', alg = 'ES256'): Promise<Identi
   const { origin, stop, start } = await restartable(handle)
   const issuer = `${origin}${path}`
   documents[`${path.replace(/\/$/, '')}/.well-known/openid-configuration`] = {}
+  /** The claims of a valid token for `API`. */
   const claims = (over: JWTPayload = {}): JWTPayload => {
     const now = seconds()
     return { iss: issuer, aud: API, sub: 'anna', iat: now, exp: now + 300, ...over }
   }
-  const provider: IdentityProvider = {
+  const state: { mood: Mood } = { mood: 'well' }
+  const provider = {
+    ...state,
     issuer,
     jwksUri: `${origin}/jwks`,
     claims,
-    token: (over, key = keys[0]!) => signedWith(key, claims(over)),
+    /** A valid token, with the given changes. */
+    token: (over?: JWTPayload, key = keys[0]!) => signedWith(key, claims(over)),
     keys,
-    mood: 'well',
     documents,
-    asked: (wanted) => asked.filter((url) => wanted === undefined || url === wanted).length,
+    /** The number of requests, by path. */
+    asked: (wanted?: string) => asked.filter((url) => wanted === undefined || url === wanted).length,
     stop,
     start,
   }

@@ -1,38 +1,14 @@
 /** A browser without a page: it keeps cookies, and sends and reads JSON. */
+import { parsed } from './server.js'
 
-/** The response to a request. */
-export interface JsonReply {
-  readonly status: number
-  /** The body as JSON; as a string if it is none. */
-  readonly body: unknown
-  readonly headers: Headers
-}
-
-export interface JsonClient {
-  readonly send: (
-    method: string,
-    path: string,
-    body?: unknown,
-    headers?: Readonly<Record<string, string>>,
-  ) => Promise<JsonReply>
-  readonly get: (path: string) => Promise<JsonReply>
-  readonly post: (path: string, body?: unknown) => Promise<JsonReply>
-  /** The cookies by their names. */
-  readonly cookies: Map<string, string>
-}
-
-const read = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}
+export type JsonClient = ReturnType<typeof jsonClient>
+export type JsonReply = Awaited<ReturnType<JsonClient['send']>>
 
 /** A client of a site, with the cookies of another one if it is given. */
-export const jsonClient = (url: () => string, from?: JsonClient): JsonClient => {
+export const jsonClient = (url: () => string, from?: { readonly cookies: ReadonlyMap<string, string> }) => {
   const cookies = new Map(from?.cookies)
-  const send: JsonClient['send'] = async (method, path, body, headers = {}) => {
+  /** The body of the response as JSON; as a string if it is none. */
+  const send = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const response = await fetch(url() + path, {
       method,
       redirect: 'manual',
@@ -50,7 +26,8 @@ export const jsonClient = (url: () => string, from?: JsonClient): JsonClient => 
       if (value === '' || /expires=Thu, 01 Jan 1970/i.test(line)) cookies.delete(name)
       else cookies.set(name, value)
     }
-    return { status: response.status, body: read(await response.text()), headers: response.headers }
+    return { status: response.status, body: parsed(await response.text()), headers: response.headers }
   }
-  return { send, get: (path) => send('GET', path), post: (path, body = {}) => send('POST', path, body), cookies }
+  const post = (path: string, body: unknown = {}) => send('POST', path, body)
+  return { send, get: (path: string) => send('GET', path), post, cookies }
 }

@@ -9,18 +9,12 @@ import { afterAll } from 'vitest'
 import type { Level } from '../models/evaluator.js'
 import { authOf } from '../sites/guardedApp.js'
 import { guardOf } from '../models/levels.js'
-import { exchange, serve, type Exchanged } from './server.js'
+import { exchange, serve } from './server.js'
 import { decisionOf, fieldsOf, treesOf } from '../models/trees.js'
 
-interface Answered extends Pick<Exchanged, 'status' | 'challenges' | 'text'> {
-  /** The hooks that were called, in order. */
-  readonly calls: ReadonlyArray<string>
-  /** How often the operation ran. */
-  readonly ran: number
-}
-
-/** Serves the routes that were mounted last, while the surrounding suite runs. */
-const useRoutes = () => {
+/** Serves while the surrounding suite runs. */
+export const useLevels = () => {
+  // those of the last request
   let routes: Middleware
   const served = serve(() => {
     const app = new Koa()
@@ -29,35 +23,21 @@ const useRoutes = () => {
   })
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   afterAll(() => agent.destroy())
-  return {
-    mount: (router: RouterInstance): void => {
-      // Safe: Koa calls it with its context
-      routes = router.routes() as Middleware
-    },
-    post: async (path: string, headers: string[]) => {
-      const { status, challenges, text } = await exchange({ agent, port: served.port, path, method: 'POST', headers })
-      return { status, challenges, text }
-    },
+  /** The response, the hooks that were called, in order, and how often the operation ran. */
+  const answerTo = async (of: ReadonlyArray<Level>) => {
+    const calls: string[] = []
+    let ran = 0
+    const { router, path } = mounted(of, calls, (ctx) => {
+      ran++
+      ctx.body = { auth: authOf(ctx) ?? null }
+    })
+    // Safe: Koa calls it with its context
+    routes = router.routes() as Middleware
+    const headers = fieldsOf(treesOf(of)).flat()
+    const { status, challenges, text } = await exchange({ agent, port: served.port, path, method: 'POST', headers })
+    return { status, challenges, text, calls, ran }
   }
-}
-
-/** Serves while the surrounding suite runs. */
-export const useLevels = () => {
-  const served = useRoutes()
-  return {
-    answerTo: async (of: ReadonlyArray<Level>): Promise<Answered> => {
-      const calls: string[] = []
-      let ran = 0
-      const { router, path } = mounted(of, calls, (ctx) => {
-        ran++
-        ctx.body = { auth: authOf(ctx) ?? null }
-      })
-      served.mount(router)
-      const fields = fieldsOf(treesOf(of)).flat()
-      const answer = await served.post(path, fields)
-      return { ...answer, calls, ran }
-    },
-  }
+  return { answerTo }
 }
 
 const mounted = (of: ReadonlyArray<Level>, calls: string[], handler: (ctx: Context) => void) => {

@@ -1,19 +1,11 @@
 /** A server that takes mails by SMTP (RFC 5321), for a test of a program that sends them. */
-import { once } from 'node:events'
 import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
-import { onTestFinished } from 'vitest'
-
-interface MailServer {
-  readonly url: string
-  /** The next mail, as it was sent. */
-  readonly mail: () => Promise<string>
-}
+import { taken } from '../runs/taken.js'
+import { listening } from './server.js'
 
 /** Serves until the test ends. */
-export const mailServer = async (): Promise<MailServer> => {
+export const mailServer = async () => {
   const mails: string[] = []
-  let arrived = (): void => {}
   const server = createServer((socket) => {
     let [lines, text]: [string, string | undefined] = ['', undefined]
     socket.on('error', () => {}).write('220 ready\r\n')
@@ -26,7 +18,6 @@ export const mailServer = async (): Promise<MailServer> => {
         else if (text !== undefined) {
           mails.push(text)
           text = undefined
-          arrived()
           socket.write('250 taken\r\n')
         } else if (/^data/i.test(line)) {
           text = ''
@@ -36,15 +27,9 @@ export const mailServer = async (): Promise<MailServer> => {
       }
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
   return {
-    // Safe: it listens on a port
-    url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    mail: async () => {
-      if (mails.length === 0) await new Promise<void>((resolve) => (arrived = resolve))
-      return mails.shift() ?? ''
-    },
+    url: `smtp://127.0.0.1:${await listening(server)}`,
+    /** The next mail, as it was sent. */
+    mail: () => taken(mails),
   }
 }

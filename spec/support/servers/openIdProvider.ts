@@ -9,17 +9,7 @@ import { restartable } from './server.js'
 
 export const SECRET = 'a-secret-of-the-client-a-secret-of-the-client'
 
-export interface OpenIdProvider {
-  readonly issuer: string
-  /** The requests that it got, as `GET /path`, without queries. */
-  readonly asked: string[]
-  /** What it reported, such as `grant.revoked` and `grant.error`. */
-  readonly reported: string[]
-  /** Who comes next. */
-  subject: string
-  readonly stop: () => Promise<void>
-  readonly start: () => Promise<void>
-}
+export type OpenIdProvider = Awaited<ReturnType<typeof openIdProvider>>
 
 export interface ProviderSettings {
   /** The redirect URIs of the client `shop`. */
@@ -33,22 +23,20 @@ export interface ProviderSettings {
 
 let key: ReturnType<typeof signingKey> | undefined
 
-/** Runs until the test has finished. */
-export const openIdProvider = async (settings: ProviderSettings): Promise<OpenIdProvider> => {
+/** Runs until the test has finished. `subject` is the user who comes next. */
+export const openIdProvider = async (settings: ProviderSettings) => {
+  /** The requests that it got, as `GET /path`, without queries. */
   const asked: string[] = []
+  /** What it reported, such as `grant.revoked` and `grant.error`. */
   const reported: string[] = []
   let handle: ReturnType<Provider['callback']> | undefined = undefined
-  const {
-    origin: issuer,
-    stop,
-    start,
-  } = await restartable((req, res) => {
+  const { origin, ...server } = await restartable((req, res) => {
     asked.push(`${req.method} ${req.url?.split('?')[0]}`)
     handle?.(req, res)
   })
   const { privateKey } = await (key ??= signingKey('RS256', 'k1'))
-  const result: OpenIdProvider = { issuer, asked, reported, subject: 'anna', stop, start }
-  const provider = new Provider(issuer, {
+  const result = { issuer: origin, asked, reported, subject: 'anna', ...server }
+  const provider = new Provider(origin, {
     jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: 'k1', alg: 'RS256', use: 'sig' }] },
     clients: [
       {

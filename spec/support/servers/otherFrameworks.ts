@@ -1,10 +1,8 @@
 /** Operations that other frameworks serve, guarded by the helpers of the guide "other-frameworks", as they are written there. */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { connect, createServer as createHttp2Server, type Http2Server } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import { pathToFileURL } from 'node:url'
 import { Readable } from 'node:stream'
 import express, { type RequestHandler, type Response as ExpressResponse } from 'express'
 import fastify, { type onRequestAsyncHookHandler, type preHandlerAsyncHookHandler } from 'fastify'
@@ -12,8 +10,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type Koa from 'koa'
 import type { AuthenticatorLike } from 'koa-with-auth'
 import type { AdmittedRequest } from 'koa-with-auth/upgrades'
-import { blocksOf } from '../papers/docExamples.js'
-import { repository } from '../projects/typecheck.js'
+import { guideProgram } from '../papers/guidePrograms.js'
 
 export type Auth = AuthenticatorLike | readonly [AuthenticatorLike, ...AuthenticatorLike[]]
 
@@ -52,16 +49,8 @@ interface Helpers {
 }
 
 /** A helper of the guide. */
-export const loaded = async <K extends keyof Helpers>(name: K): Promise<Helpers[K]> => {
-  const code = blocksOf('examples/guides/other-frameworks.md').find((block) => block.code.includes(`const ${name} =`))
-  const folder = `${repository}spec/.generated/frameworks-${process.pid}`
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(`${folder}/${name}.ts`, code?.code ?? '')
-  // Safe: the block exports it
-  const block = (await import(/* @vite-ignore */ pathToFileURL(`${folder}/${name}.ts`).href)) as Helpers
-  rmSync(folder, { recursive: true })
-  return block[name]
-}
+export const loaded = async <K extends keyof Helpers>(name: K): Promise<Helpers[K]> =>
+  (await guideProgram<Helpers>('other-frameworks', `const ${name} =`))[name]
 
 /** Answers with the principal and the objects. */
 export const principalOf: Answer = ({ principal, objects }, response) => {

@@ -23,22 +23,6 @@ export interface RedisNode {
   readonly kill: () => void
 }
 
-interface RedisCluster {
-  /** The first three were masters at the beginning. */
-  readonly nodes: ReadonlyArray<RedisNode>
-  readonly ports: ReadonlyArray<number>
-  /** The nodes that are masters now, and reply. */
-  readonly masters: () => Promise<RedisNode[]>
-  /** How often each command ran since `reset`, on all nodes that reply: `{ get: 2 }`. */
-  readonly commands: () => Promise<Record<string, number>>
-  readonly reset: () => Promise<void>
-  /** Resolves when each of three masters has a replica that follows it, which is needed when a master fails. */
-  readonly settled: () => Promise<void>
-  /** Resolves when the replicas have what was written. Redis replies before they have it. */
-  readonly replicated: () => Promise<void>
-  readonly close: () => Promise<void>
-}
-
 const until = async (what: string, isSo: () => Promise<boolean>): Promise<void> => {
   for (const end = Date.now() + 15_000; Date.now() < end; await pause(25)) if (await isSo().catch(() => false)) return
   throw new Error(`redis cluster: ${what} did not happen`)
@@ -80,8 +64,8 @@ const progress = (info: string) => {
 
 const text = (reply: string): string => reply.replace(/^\$\d+\r\n/, '').trim()
 
-/** Starts a cluster: six processes, with the slots divided among the first three. */
-export const startRedisCluster = async (): Promise<RedisCluster> => {
+/** Starts six processes, with the slots divided among the first three, which are the masters at the beginning. */
+export const startRedisCluster = async () => {
   const path = redisPath(process.env)
   if (path === undefined) throw new Error('no redis-server on the PATH; apt-get install redis-server')
   const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-cluster-'))
@@ -171,6 +155,7 @@ export const startRedisCluster = async (): Promise<RedisCluster> => {
   return {
     nodes,
     ports,
+    /** The nodes that are masters now, and reply. */
     masters: async () => {
       const found = await answering(async (node) => {
         const info = await node.send('INFO', 'replication')
@@ -178,25 +163,25 @@ export const startRedisCluster = async (): Promise<RedisCluster> => {
       })
       return found.flat()
     },
+    /** Resolves when each of three masters has a replica that follows it, which is needed when a master fails. */
     settled: () =>
       until('that each master has a replica', async () => {
         const all = await followed()
         return all.length === 3 && all.every(({ replica }) => replica !== undefined)
       }),
+    /** Resolves when the replicas have what was written. Redis replies before they have it. */
     replicated: async () => {
       const written = new Map((await followed()).map(({ id, master }) => [id, master]))
       await until('the replication of what was written', async () =>
         (await followed()).every(({ id, replica = 0 }) => replica >= (written.get(id) ?? 0)),
       )
     },
-    commands: async () => {
-      return commandsIn((await answering((node) => node.send('INFO', 'commandstats'))).join())
-    },
+    /** How often each command ran since `reset`, on all nodes that reply: `{ get: 2 }`. */
+    commands: async () => commandsIn((await answering((node) => node.send('INFO', 'commandstats'))).join()),
     reset: async () => void (await answering((node) => node.send('CONFIG', 'RESETSTAT'))),
     close,
   }
 }
 
 /** A cluster while the surrounding suite runs. Use it inside of hooks and tests. */
-export const redisCluster = (): (() => RedisCluster) =>
-  duringSuite(startRedisCluster, (cluster) => cluster.close(), 60_000)
+export const redisCluster = () => duringSuite(startRedisCluster, (cluster) => cluster.close(), 60_000)

@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { duringSuite } from '../runs/duringSuite.js'
 import { describeUnless, missingProgram, programPath } from '../projects/programs.js'
 
@@ -21,23 +22,7 @@ export const missingRedis = (env: NodeJS.ProcessEnv = process.env): string | und
 /** A suite that needs a redis-server. Without one it is skipped. */
 export const describeWithRedis = (name: string, suite: () => void): void => describeUnless(missingRedis(), name, suite)
 
-export interface RedisServer {
-  readonly port: number
-  /** `redis://127.0.0.1:port` */
-  readonly url: string
-  /** Stops the process: connections stay open, and get no reply. */
-  readonly pause: () => void
-  readonly continue: () => void
-  /** Ends it. What it has on disk stays. */
-  readonly stop: () => Promise<void>
-  /** Starts it again on the same port, after `stop`. */
-  readonly start: () => Promise<void>
-  readonly restart: () => Promise<void>
-  /** Sends one command over a separate connection. Resolves with the raw reply. */
-  readonly send: (...args: string[]) => Promise<string>
-  /** Ends it, and removes its folder. */
-  readonly close: () => Promise<void>
-}
+export type RedisServer = Awaited<ReturnType<typeof startRedis>>
 
 interface RedisServerOptions {
   /** Whether its data outlast `stop` and `start`: every write is on disk before the reply. */
@@ -58,8 +43,6 @@ export const freePort = (): Promise<number> =>
 
 // What has not come after minutes does not come, however busy the machine is
 const HANGS = 120_000
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 const encoded = (args: ReadonlyArray<string>): string =>
   `*${args.length}\r\n${args.map((arg) => `$${Buffer.byteLength(arg)}\r\n${arg}\r\n`).join('')}`
@@ -112,10 +95,7 @@ const untilFormed = async (port: number): Promise<void> => {
 const clusterOfOne = ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1']
 
 /** Starts one. */
-export const startRedis = async ({
-  persistent = false,
-  cluster = false,
-}: RedisServerOptions = {}): Promise<RedisServer> => {
+export const startRedis = async ({ persistent = false, cluster = false }: RedisServerOptions = {}) => {
   const path = redisPath(process.env)
   if (path === undefined) throw new Error('no redis-server on the PATH; apt-get install redis-server')
   const port = await freePort()
@@ -130,6 +110,7 @@ export const startRedis = async ({
   let child: ChildProcess | undefined
   const kill = (): void => void child?.kill('SIGKILL')
   process.once('exit', kill)
+  /** Starts it again on the same port, after `stop`. */
   const start = async (): Promise<void> => {
     if (child !== undefined) throw new Error('redis-server is running')
     child = spawn(path, own, { stdio: 'ignore' })
@@ -137,6 +118,7 @@ export const startRedis = async ({
     await untilReady(port, child)
     if (cluster) await untilFormed(port)
   }
+  /** Ends it. What it has on disk stays. */
   const stop = async (): Promise<void> => {
     const stopping = child
     child = undefined
@@ -146,6 +128,7 @@ export const startRedis = async ({
     stopping.kill('SIGKILL')
     await ended
   }
+  /** Ends it, and removes its folder. */
   const close = async (): Promise<void> => {
     await stop()
     process.off('exit', kill)
@@ -158,6 +141,7 @@ export const startRedis = async ({
   return {
     port,
     url: `redis://127.0.0.1:${port}`,
+    /** Stops the process: connections stay open, and get no reply. */
     pause: () => void child?.kill('SIGSTOP'),
     continue: () => void child?.kill('SIGCONT'),
     stop,
@@ -166,13 +150,14 @@ export const startRedis = async ({
       await stop()
       await start()
     },
-    send: (...command) => sendTo(port, command),
+    /** Sends one command over a separate connection. Resolves with the raw reply. */
+    send: (...command: string[]) => sendTo(port, command),
     close,
   }
 }
 
 /** A redis-server while the surrounding suite runs. Use it inside of hooks and tests. */
-export const redisServer = (options: RedisServerOptions = {}): (() => RedisServer) =>
+export const redisServer = (options: RedisServerOptions = {}) =>
   duringSuite(
     () => startRedis(options),
     (server) => server.close(),

@@ -61,35 +61,22 @@ export const listening = async (server: Closable): Promise<number> => {
   await once(server, 'listening')
   onTestFinished(() => {
     server.close()
-    server.closeAllConnections()
+    server.closeAllConnections?.()
   })
   return (server.address() as AddressInfo).port
 }
 
-type Closable = NetServer & Pick<Server, 'closeAllConnections'>
+type Closable = NetServer & Partial<Pick<Server, 'closeAllConnections'>>
 
 /** A free port, whose server gets its handler later. */
 export const reserved = async () => {
   let handler: ((...given: Parameters<RequestListener>) => unknown) | undefined
   const port = await listening(createServer((req, res) => void handler?.(req, res)))
-  return {
-    port,
-    serve: (given: typeof handler) => {
-      handler = given
-    },
-  }
+  return { port, serve: (given: typeof handler) => void (handler = given) }
 }
 
-/** A server of another program, which a test can stop, and start again on the same port. */
-interface Restartable {
-  /** `http://127.0.0.1:port` */
-  readonly origin: string
-  readonly stop: () => Promise<void>
-  readonly start: () => Promise<void>
-}
-
-/** Serves on a free port until the test has finished. */
-export const restartable = async (handle: RequestListener): Promise<Restartable> => {
+/** Serves on a free port until the test has finished, which can stop it, and start it again on the same port. */
+export const restartable = async (handle: RequestListener) => {
   let server: Server | undefined
   let port = 0
   const start = async (): Promise<void> => {
@@ -144,6 +131,15 @@ export const exchange = (options: RequestOptions, body?: string | Buffer): Promi
   })
 
 const HANGS = 120_000
+
+/** The value of a JSON text, or the text if it is none. */
+export const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
 
 /** The pairs of the cookies that a response sets, as a `Cookie` field has them. */
 export const cookiesIn = (headers: Headers): string =>

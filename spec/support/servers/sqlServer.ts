@@ -7,21 +7,14 @@ import { chownSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { describeUnless, programPath } from '../projects/programs.js'
 import { freePort } from './redisServer.js'
 
 /** The databases. */
 export type Sql = 'postgres' | 'mariadb'
 
-export interface SqlServer {
-  readonly port: number
-  /** Ends the process at once, as a crash does. What it has on disk stays. */
-  readonly kill: () => Promise<void>
-  /** Starts it again on the same port. */
-  readonly start: () => Promise<void>
-  /** Ends it, and removes its folder. */
-  readonly close: () => Promise<void>
-}
+export type SqlServer = Awaited<ReturnType<typeof startSql>>
 
 /** The user that every server has, with all rights and without a password. */
 export const USER = 'kwa'
@@ -67,13 +60,7 @@ const unprivileged = (): { readonly uid: number; readonly gid: number } | undefi
   return { uid: id('-u'), gid: id('-g') }
 }
 
-interface Program {
-  readonly path: string
-  readonly args: ReadonlyArray<string>
-  readonly user: ReturnType<typeof unprivileged>
-}
-
-const preparePostgres = (folder: string, port: number): Program => {
+const preparePostgres = (folder: string, port: number) => {
   const programs = postgresFolder()
   if (programs === undefined) throw new Error('no initdb; apt-get install postgresql')
   const user = unprivileged()
@@ -95,7 +82,7 @@ const preparePostgres = (folder: string, port: number): Program => {
   return { path: join(programs, 'postgres'), args: ['-D', data, ...flags], user }
 }
 
-const prepareMariadb = (folder: string, port: number): Program => {
+const prepareMariadb = (folder: string, port: number) => {
   const [path, install] = [mariadbPath('mariadbd'), mariadbPath('mariadb-install-db')]
   if (path === undefined || install === undefined) throw new Error('no mariadbd; apt-get install mariadb-server')
   const data = join(folder, 'data')
@@ -122,8 +109,6 @@ const prepareMariadb = (folder: string, port: number): Program => {
 // What has not come after minutes does not come, however busy the machine is
 const HANGS = 120_000
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-
 // The first message of a client of PostgreSQL, with its length and the version 3.0 of the protocol
 const hello = Buffer.from(`\0\0\0\0\0\x03\0\0user\0${USER}\0database\0postgres\0\0`, 'latin1')
 hello.writeInt32BE(hello.length)
@@ -143,7 +128,7 @@ const answers = (kind: Sql, port: number): Promise<boolean> =>
   })
 
 /** Starts one. */
-export const startSql = async (kind: Sql): Promise<SqlServer> => {
+export const startSql = async (kind: Sql) => {
   const folder = mkdtempSync(join(tmpdir(), `koa-with-auth-${kind}-`))
   const port = await freePort()
   const { path, args, user } = (kind === 'postgres' ? preparePostgres : prepareMariadb)(folder, port)
@@ -152,6 +137,7 @@ export const startSql = async (kind: Sql): Promise<SqlServer> => {
   const end = (signal: NodeJS.Signals): void => void child?.kill(signal)
   const atExit = (): void => end(kind === 'postgres' ? 'SIGQUIT' : 'SIGKILL')
   process.once('exit', atExit)
+  /** Starts it again on the same port. */
   const start = async (): Promise<void> => {
     for (const until = Date.now() + HANGS; Date.now() < until; await pause(50)) {
       if (child === undefined || child.exitCode !== null || child.signalCode !== null)
@@ -171,8 +157,10 @@ export const startSql = async (kind: Sql): Promise<SqlServer> => {
   await start()
   return {
     port,
+    /** Ends the process at once, as a crash does. What it has on disk stays. */
     kill: () => stop('SIGKILL'),
     start,
+    /** Ends it, and removes its folder. */
     close: async () => {
       await stop(kind === 'postgres' ? 'SIGQUIT' : 'SIGKILL')
       process.off('exit', atExit)

@@ -6,26 +6,19 @@ import type Koa from 'koa'
 import type { UpgradeGuard } from 'koa-with-auth/upgrades'
 import { sendRaw, type RawAnswer } from './rawSocket.js'
 
-export interface UpgradeServer {
-  readonly url: string
-  readonly port: number
-  /** The principals of guards, in order. */
-  readonly admitted: unknown[]
-  /** What Koa's `error` event reported. */
-  readonly errors: unknown[]
-  /** The sockets of upgrades, and the results of their guards. */
-  readonly seen: { readonly request: IncomingMessage; readonly socket: Duplex; readonly done: Promise<unknown> }[]
-  readonly close: () => Promise<void>
-}
+export type UpgradeServer = Awaited<ReturnType<typeof listenWithUpgrades>>
 
 /** Serves an application. `guardOf` finds the guard of an upgrade; without one it is a 404. */
 export const listenWithUpgrades = async <S, C>(
   app: Koa<S, C>,
   guardOf: (request: IncomingMessage) => UpgradeGuard<unknown> | undefined,
-): Promise<UpgradeServer> => {
+) => {
+  /** The principals of guards, in order. */
   const admitted: unknown[] = []
+  /** What Koa's `error` event reported. */
   const errors: unknown[] = []
-  const seen: UpgradeServer['seen'] = []
+  /** The sockets of upgrades, and the results of their guards. */
+  const seen: { readonly request: IncomingMessage; readonly socket: Duplex; readonly done: Promise<unknown> }[] = []
   app.on('error', (error: unknown) => errors.push(error))
   const serve = app.callback()
   const server = createServer((request, response) => void serve(request, response))
@@ -59,7 +52,7 @@ export const listenWithUpgrades = async <S, C>(
     errors,
     seen,
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve())
         for (const socket of sockets) socket.destroy()
       }),

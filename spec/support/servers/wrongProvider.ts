@@ -4,8 +4,9 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
 import type { JWTPayload } from 'jose'
-import { seconds, signedWith, signingKey, type SigningKey } from './identityProvider.js'
+import { pour, seconds, signedWith, signingKey, type SigningKey } from './identityProvider.js'
 import { SECRET } from './openIdProvider.js'
 import { restartable } from './server.js'
 
@@ -55,6 +56,8 @@ interface Granted {
   readonly redirect: string
 }
 
+const ofJson = (res: ServerResponse) => res.writeHead(200, { 'Content-Type': 'application/json' })
+
 /** Common answers of a provider that fails. */
 export const failing = {
   error: (res: ServerResponse) => res.writeHead(500).end('internal: token=secret'),
@@ -64,21 +67,11 @@ export const failing = {
     res.write('{"access_token":"a')
     setTimeout(() => res.destroy(), 50)
   },
-  null: (res: ServerResponse) => res.writeHead(200, { 'Content-Type': 'application/json' }).end('null'),
-  empty: (res: ServerResponse) => res.writeHead(200, { 'Content-Type': 'application/json' }).end(),
+  null: (res: ServerResponse) => ofJson(res).end('null'),
+  empty: (res: ServerResponse) => ofJson(res).end(),
   hanging: () => undefined,
-  slow: (res: ServerResponse) => {
-    res.writeHead(200, { 'Content-Type': 'application/json' })
-    res.write('{"access_token":"')
-  },
-  endless: (res: ServerResponse) => {
-    res.writeHead(200, { 'Content-Type': 'application/json' })
-    const pour = () => {
-      while (!res.destroyed && res.write('a'.repeat(65_536)));
-      res.once('drain', pour)
-    }
-    pour()
-  },
+  slow: (res: ServerResponse) => ofJson(res).write('{"access_token":"'),
+  endless: (res: ServerResponse) => pour(ofJson(res)),
 } satisfies Readonly<Record<string, Respond>>
 
 /** A JSON answer with any status. */
@@ -86,12 +79,6 @@ export const json =
   (status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Respond =>
   (res) =>
     res.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(JSON.stringify(body))
-
-const textOf = async (req: IncomingMessage): Promise<string> => {
-  let text = ''
-  for await (const chunk of req) text += String(chunk)
-  return text
-}
 
 let firstKey: ReturnType<typeof signingKey> | undefined
 
@@ -183,7 +170,7 @@ export const wrongProvider = async (): Promise<WrongProvider> => {
     counts.set(name, (counts.get(name) ?? 0) + 1)
     if (!Object.hasOwn(own, name)) return void res.writeHead(404).end()
     const endpoint = name as Endpoint
-    const body = new URLSearchParams(await textOf(req))
+    const body = new URLSearchParams(await text(req))
     if (endpoint === '/token') {
       tokenRequest = body
       tokenAuthorization = req.headers.authorization
