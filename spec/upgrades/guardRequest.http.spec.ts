@@ -12,6 +12,7 @@ import { Server } from 'socket.io'
 import { io } from 'socket.io-client'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { exchangeOf } from '../../src/core/Exchange.js'
+import { listening } from '../support/servers/server.js'
 
 const hook = vi.fn((_request: unknown, token: string) => {
   if (token === 'down') throw new UnavailableError('down')
@@ -38,18 +39,23 @@ const socketIo = async (trustedOrigins: string[] = []) => {
         allow(refused && String(refused.status), refused === undefined)
       }),
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(async () => {
-    await sockets.close()
-  })
-  const { port } = server.address() as AddressInfo
+  const url = `http://127.0.0.1:${await listening(server)}`
+  onTestFinished(() => sockets.close())
   const poll = async (headers: Record<string, string> = {}) =>
-    fetch(`http://127.0.0.1:${port}/socket.io/?EIO=4&transport=polling`, { headers })
-  return { url: `http://127.0.0.1:${port}`, port, poll, admitted, reached }
+    fetch(`${url}/socket.io/?EIO=4&transport=polling`, { headers })
+  return { url, poll, admitted, reached }
 }
 
 const good = { authorization: 'Bearer good' }
+const requestOf = (token?: string) =>
+  mockRequest({
+    fields: [['Host', 'a'], ...(token === undefined ? [] : [['Authorization', `Bearer ${token}`] as const])],
+  }).req
+const recorded = () => {
+  const records: Decision[] = []
+  onTestFinished(onEvent('decision', (record) => void records.push(record)))
+  return records
+}
 
 describe('Socket.IO', () => {
   it.each(['polling', 'websocket'] as const)('connects with a credential by %s, and not without', async (transport) => {
@@ -82,21 +88,20 @@ describe('Socket.IO', () => {
   })
 
   it('a cookie counts only if no other site caused the request, although polling begins with a GET', async () => {
-    const { poll, port, admitted } = await socketIo(['https://app.example'])
+    const { poll, url, admitted } = await socketIo(['https://app.example'])
     const sent = { cookie: 'key=k1' }
     expect((await poll({ ...sent, origin: 'https://evil.example' })).status).toBe(403)
     expect((await poll({ ...sent, 'sec-fetch-site': 'cross-site' })).status).toBe(403)
     expect(admitted).toEqual([])
-    expect((await poll({ ...sent, origin: `http://127.0.0.1:${port}` })).status).toBe(200)
+    expect((await poll({ ...sent, origin: url })).status).toBe(200)
     expect((await poll({ ...sent, origin: 'https://app.example' })).status).toBe(200)
     expect(admitted).toEqual([{ user: 'bert' }, { user: 'bert' }])
   })
 })
 
 it('a refusal is what Koa would have answered, and the request is not changed', async () => {
-  const records: Decision[] = []
-  onTestFinished(onEvent('decision', (record) => void records.push(record)))
-  const { req: request } = mockRequest({ fields: [['Host', 'a']] })
+  const records = recorded()
+  const request = requestOf()
   const before = { ...request.headers }
   const app = new Koa()
   app.use(authSettings({ realm: 'chat' }))
@@ -108,8 +113,7 @@ it('a refusal is what Koa would have answered, and the request is not changed', 
 })
 
 it('a request whose client had gone before it was decided has a record, too', async () => {
-  const records: Decision[] = []
-  onTestFinished(onEvent('decision', (record) => void records.push(record)))
+  const records = recorded()
   const guard = guardRequest(new Koa(), bearer, { methods: 'all' })
   const decided = vi.fn()
   const server = http2.createServer((request) => {
@@ -130,7 +134,7 @@ it('a request whose client had gone before it was decided has a record, too', as
 
 describe('the answer to a refused request', () => {
   const answered = async (options?: GuardRequestOptions, settings: AuthSettings = {}) => {
-    const { req } = mockRequest({ fields: [['Host', 'a']] })
+    const req = requestOf()
     const { refused } = await guardRequest(new Koa().use(authSettings(settings)), bearer, options)(req)
     const response = new ServerResponse(req)
     const failed = vi.fn()
@@ -181,23 +185,20 @@ describe('the answer to a refused request', () => {
         return false
       },
     })
-    const { req } = mockRequest({ fields: [['Host', 'a'], ['Authorization', 'Bearer x']] }) // prettier-ignore
-    expect((await guardRequest(new Koa(), own)(req)).refused).toMatchObject({ status: 418, body: 'own' })
+    expect((await guardRequest(new Koa(), own)(requestOf('x'))).refused).toMatchObject({ status: 418, body: 'own' })
   })
 })
 
 it('two guards see one request, with the path as the client sent it', async () => {
   const seen: Array<Request['req']> = []
   const noting = httpBearer({ authenticate: ({ req }) => void seen.push(req) })
-  const { req } = mockRequest({ url: '/me', fields: [['Host', 'a'], ['Authorization', 'Bearer x']] }) // prettier-ignore
-  Object.assign(req, { originalUrl: '/users/me' })
+  const req = Object.assign(requestOf('x'), { url: '/me', originalUrl: '/users/me' })
   for (let at = 0; at < 2; at++) await guardRequest(new Koa(), noting, { methods: 'all' })(req)
   expect([seen[0] === seen[1], seen[0]?.url]).toStrictEqual([true, '/users/me'])
 })
 
 it('a record waits for the response of its request alone: none of an earlier one that the socket is writing', async () => {
-  const records: Decision[] = []
-  onTestFinished(onEvent('decision', (record) => void records.push(record)))
+  const records = recorded()
   const guard = guardRequest(new Koa(), () => true, { methods: 'all' })
   const [own, other] = [mockRequest().req, mockRequest().req]
   const response = new ServerResponse(own)
@@ -221,10 +222,7 @@ it('who waits for the outcome of an admitted request hears that it is done, and 
   })
   const app = new Koa()
   const guard = guardRequest(app, waiting)
-  for (const token of ['x', 'y', 'x']) {
-    const { req } = mockRequest({ fields: [['Host', 'a'], ['Authorization', `Bearer ${token}`]] }) // prettier-ignore
-    await guard(req)
-  }
+  for (const token of ['x', 'y', 'x']) await guard(requestOf(token))
   expect([told, app.listenerCount('error')]).toStrictEqual([[true, false, true], 1])
 })
 
@@ -259,10 +257,7 @@ it.each([
       const judged = guard(Object.assign(Object.create(handshake), { headers }))
       void judged.then(({ refused }) => response.writeHead(refused?.status ?? 200).end())
     })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    onTestFinished(() => void server.close())
-    expect((await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/graphql`)).status).toBe(status)
+    expect((await fetch(`http://127.0.0.1:${await listening(server)}/graphql`)).status).toBe(status)
   },
 )
 

@@ -76,12 +76,7 @@ describe('guardUpgrade with owned', () => {
     const app = new Koa()
     app.silent = true
     const guard = guardRequest(app, pipe(user, found))
-    const { req } = mockRequest({
-      fields: [
-        ['Host', 'a'],
-        ['Authorization', 'Bearer anna'],
-      ],
-    })
+    const { req } = mockRequest({ fields: [['Host', 'a'], ['Authorization', 'Bearer anna']] }) // prettier-ignore
     expect(await guard(req, { id: 'r1', more: ['x'] })).toMatchObject({ objects: { found: 'r1' } })
     expect((await guard(req, { id: '' })).refused?.status).toBe(404)
     expect((await guard(req)).refused?.status).toBe(500)

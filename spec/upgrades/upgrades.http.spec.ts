@@ -23,7 +23,7 @@ import {
 } from 'koa-with-auth'
 import { on, type Decision } from 'koa-with-auth/events'
 import { guardUpgrade, type GuardUpgradeOptions } from 'koa-with-auth/upgrades'
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { sendLines } from '../support/sites/guardedApp.js'
 import { sendRaw, valuesOf, type RawAnswer } from '../support/servers/rawSocket.js'
 import { stopped } from '../support/sites/eventsSite.js'
@@ -82,9 +82,7 @@ const site = async (auth: AuthenticatorLike, options: GuardUpgradeOptions = {}) 
   })
   app.use(router.routes())
   const guard = guardUpgrade(app, auth, options)
-  const server = await listenWithUpgrades(app, () => guard)
-  onTestFinished(server.close)
-  return { ...server, calls: () => calls }
+  return { ...(await listenWithUpgrades(app, () => guard)), calls: () => calls }
 }
 
 // With the three lines of an upgrade
@@ -215,7 +213,6 @@ describe('a hostile head of an upgrade', () => {
     })
     const forged = ['Cookie: id=k1', 'Origin: https://evil.example']
     expect((await sendUpgrade(server.port, 'GET /live', forged)).status).toBe(403)
-    await server.close()
   })
 })
 
@@ -336,20 +333,11 @@ describe('the application of an upgrade', () => {
     })
     const server = await listenWithUpgrades(app, () => guardUpgrade(app, auth))
     await sendUpgrade(server.port, 'GET /live/7?a=b', [...authorization('x'), 'X-Forwarded-For: 192.0.2.7', 'X-Own: 1'])
-    await server.close()
     const [request] = asked
     const { ctx } = request!
-    expect(ctx.app).toBe(app)
-    expect(current).toBe(ctx)
-    expect(ctx['database']).toBe('here')
-    expect([request!.method, request!.path, request!.query['a'], request!.ip, request!.get('X-Own')]).toEqual([
-      'GET',
-      '/live/7',
-      'b',
-      '192.0.2.7',
-      '1',
-    ])
-    expect(ran).toBe(0)
+    const { method, path, query, ip } = request!
+    expect([ctx.app, current, ctx['database'], ran]).toEqual([app, ctx, 'here', 0])
+    expect([method, path, query['a'], ip, ctx.get('X-Own')]).toEqual(['GET', '/live/7', 'b', '192.0.2.7', '1'])
   })
 
   it('applies its settings, also those that are added later, and options add to them', async () => {
@@ -373,7 +361,6 @@ describe('the application of an upgrade', () => {
     expect((await sendUpgrade(other.port, 'GET /', fromApp)).status).toBe(403)
     const paid = await sendUpgrade(other.port, 'GET /mapped')
     expect([paid.status, paid.body, valuesOf(paid, 'Set-Cookie')]).toEqual([402, 'pay', []])
-    await Promise.all([server.close(), other.close()])
   })
 
   it('applies its own settings if it is mounted, and none of them to the application around it', async () => {
@@ -388,7 +375,6 @@ describe('the application of an upgrade', () => {
       const answer = await sendUpgrade(server.port, `GET ${path}`)
       expect(valuesOf(answer, 'WWW-Authenticate')).toEqual([`Bearer realm="${realm}"`])
     }
-    await server.close()
   })
 
   it('may have settings of another copy of the package than the guard', async () => {
@@ -417,7 +403,6 @@ describe('the application of an upgrade', () => {
         ['/own', 401],
         ['/copy', 101],
       ])
-    await server.close()
   })
 })
 

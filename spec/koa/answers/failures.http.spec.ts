@@ -24,10 +24,8 @@ type Row = readonly [
 
 const scopes = ['pets:read', 'pets:write']
 const refused = (...challenges: string[]) => ({ status: 401, challenges })
-const lacking = (scope = '') => ({
-  status: 403,
-  challenges: [`Bearer realm="api", error="insufficient_scope"${scope}`],
-})
+const scopeless = 'Bearer realm="api", error="insufficient_scope"'
+const lacking = (scope = '') => ({ status: 403, challenges: [scopeless + scope] })
 const down = (retryAfter: string) => ({ status: 503, challenges: [], retryAfter })
 
 const rows: ReadonlyArray<Row> = [
@@ -157,9 +155,8 @@ describe('a response that others have changed', () => {
   })
 
   test('@koa/cors: a 401 keeps Access-Control-Allow-Origin, and Vary names both', async () => {
-    const { ask } = await operation(refusing, (app) => {
-      app.use(cors({ origin: 'https://app.example', credentials: true }))
-    })
+    const allowing = cors({ origin: 'https://app.example', credentials: true })
+    const { ask } = await operation(refusing, (app) => void app.use(allowing))
     const answer = await ask('/x', { headers: { Origin: 'https://app.example' } })
     expectDenied(answer, 401, [challenge.bearer])
     expect(answer.headers).toMatchObject({
@@ -173,8 +170,7 @@ describe('a response that others have changed', () => {
 test('B-24 the problem body is this, byte for byte', async () => {
   const { url } = await operation(refusing)
   const response = await fetch(`${url}/x`)
-  expect(await response.text()).toBe(
-    '{"type":"about:blank","title":"Unauthorized","status":401,"detail":"Unauthorized"}',
-  )
+  const body = '{"type":"about:blank","title":"Unauthorized","status":401,"detail":"Unauthorized"}'
+  expect(await response.text()).toBe(body)
   expect(response.headers.get('content-type')).toBe('application/problem+json')
 })

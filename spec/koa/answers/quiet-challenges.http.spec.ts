@@ -52,10 +52,8 @@ describe('the quiet challenge of Basic', () => {
       const answer = await ask('/x', { method, headers: { ...headers } })
       expect(answer).toMatchObject({ status: 401, seen: [], challenges: [quiet ? `x${BASIC}` : BASIC] })
       // A quiet challenge is a valid challenge, of a scheme that no browser knows
-      expect(parseChallenge(answer.challenges[0]!).parameters).toEqual([
-        ['realm', 'back office'],
-        ['charset', 'UTF-8'],
-      ])
+      const { parameters } = parseChallenge(answer.challenges[0]!)
+      expect(Object.fromEntries(parameters)).toEqual({ realm: 'back office', charset: 'UTF-8' })
     }
   })
 })
@@ -96,10 +94,7 @@ describe('quiet challenges in a list', () => {
   test('are also sent with a 401 that a handler throws', async () => {
     const passing = httpBasicAuth({ realm: 'back office', authenticate: () => ({ user: 'anna' }) })
     const { ask } = await operation(withAuth(passing), (app) => {
-      app.use(async (ctx, next) => {
-        await next()
-        ctx.throw(401)
-      })
+      app.use((ctx, next) => next().then(() => ctx.throw(401)))
     })
     const Authorization = `Basic ${Buffer.from('a:b').toString('base64')}`
     const loud = await ask('/x', { headers: { Authorization } })

@@ -2,15 +2,8 @@
 import { inspect } from 'node:util'
 import { either as E, option as O, taskEither as TE } from 'fp-ts'
 import type Koa from 'koa'
-import {
-  AuthError,
-  authSettings,
-  httpBearer,
-  perFailure,
-  withAuth,
-  type AuthSettings,
-  type PrincipalFromAnswer,
-} from 'koa-with-auth'
+import { AuthError, authSettings, httpBearer, perFailure, withAuth } from 'koa-with-auth'
+import type { AuthSettings, PrincipalFromAnswer } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { bearer, challenge, operation } from '../../support/models/behavior.js'
 import { untyped } from '../../support/projects/mistakes.js'
@@ -22,33 +15,25 @@ const settings = (options: AuthSettings) => (app: Koa) => {
 const failing = (failure: AuthError, options: AuthSettings = {}) =>
   operation(withAuth(httpBearer({ authenticate: () => E.left(failure) })), settings(options))
 
-const bodyOf = (answer: { readonly body: unknown }): unknown =>
-  typeof answer.body === 'string' ? JSON.parse(answer.body) : answer.body
-
 describe('a failure with a reason', () => {
   it.each([
     ['invalid', AuthError.invalid(why), 401, 'Unauthorized', challenge.refusedBearer],
     ['expired', AuthError.expired(why), 401, 'Unauthorized', challenge.refusedBearer],
     ['insufficient', AuthError.insufficient(why), 403, 'Forbidden', 'Bearer realm="api", error="insufficient_scope"'],
-  ])(
-    '%s: detail and code are in the problem document, not in the challenge',
-    async (_tag, failure, status, title, c) => {
-      const { ask } = await failing(failure)
-      const answer = await ask('/x', bearer('t'))
-      expect(answer).toMatchObject({ status, challenges: [c], seen: [] })
-      expect(bodyOf(answer)).toStrictEqual({ type: 'about:blank', title, status, ...why })
-    },
-  )
+  ])('%s: detail and code are in the body, not in the challenge', async (_tag, failure, status, title, offered) => {
+    const { ask } = await failing(failure)
+    const body = { type: 'about:blank', title, status, ...why }
+    expect(await ask('/x', bearer('t'))).toStrictEqual(
+      expect.objectContaining({ status, challenges: [offered], seen: [], body }),
+    )
+  })
 
   it('insufficient also takes the scopes, which the challenge names', async () => {
     const { ask } = await failing(AuthError.insufficient({ ...why, scope: ['write', 'admin'] }))
     const answer = await ask('/x', bearer('t'))
-    expect(answer).toMatchObject({
-      status: 403,
-      headers: { 'www-authenticate': expect.stringContaining('write admin') },
-    })
-    expect(String(answer.headers['www-authenticate'])).not.toContain('suspended')
-    expect(bodyOf(answer)).toMatchObject(why)
+    expect([answer.status, answer.challenges.join()]).toEqual([403, expect.stringContaining('write admin')])
+    expect(answer.challenges.join()).not.toContain('suspended')
+    expect(answer.body).toMatchObject(why)
   })
 
   it('can be read by mappers, typed', async () => {
@@ -61,12 +46,12 @@ describe('a failure with a reason', () => {
         },
       }),
     })
-    expect(bodyOf(await ask('/x', bearer('t')))).toStrictEqual({ message: 'user_suspended' })
+    expect((await ask('/x', bearer('t'))).body).toStrictEqual({ message: 'user_suspended' })
     expect(seen).toStrictEqual([why.detail, why.code])
     const all = await failing(AuthError.expired(why), {
       errorMapper: (error) => ({ status: 401, body: { message: error.detail ?? error.code } }),
     })
-    expect(bodyOf(await all.ask('/x', bearer('t')))).toStrictEqual({ message: why.detail })
+    expect((await all.ask('/x', bearer('t'))).body).toStrictEqual({ message: why.detail })
   })
 
   it('is no reason if it was not put there: a polluted prototype, or no string', async () => {
@@ -74,15 +59,11 @@ describe('a failure with a reason', () => {
       const { ask } = await failing(AuthError.invalid)
       Object.defineProperty(Object.prototype, name, { value: 'polluted', configurable: true, enumerable: false })
       const answer = await ask('/x', bearer('t')).finally(() => Reflect.deleteProperty(Object.prototype, name))
-      expect(JSON.stringify(bodyOf(answer))).not.toContain('polluted')
+      expect(JSON.stringify(answer.body)).not.toContain('polluted')
     }
     const { ask } = await failing(untyped({ _tag: 'invalid', detail: { secret: 1 }, code: 5 }))
-    expect(bodyOf(await ask('/x', bearer('t')))).toStrictEqual({
-      type: 'about:blank',
-      title: 'Unauthorized',
-      status: 401,
-      detail: 'Unauthorized',
-    })
+    const plain = { type: 'about:blank', title: 'Unauthorized', status: 401, detail: 'Unauthorized' }
+    expect((await ask('/x', bearer('t'))).body).toStrictEqual(plain)
   })
 })
 

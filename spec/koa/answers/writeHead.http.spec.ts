@@ -56,19 +56,14 @@ describe('writeHead merges Vary, and keeps Cache-Control if the handler gives it
     ['by flushHeaders', (res) => res.setHeader('Vary', 'Origin').flushHeaders()],
     ['by the first write', (res) => res.setHeader('Vary', 'Origin').write('')],
   ])('%s', async (_what, write) => {
-    const { status, vary, caching, thrown } = await writing(write)
-    expect({ status, vary, caching, thrown }).toEqual({
-      status: 200,
-      vary: 'Origin, Authorization',
-      caching: 'private, no-store',
-      thrown: undefined,
-    })
+    const expected = { status: 200, vary: 'Origin, Authorization', caching: 'private, no-store', thrown: undefined }
+    expect(await writing(write)).toMatchObject(expected)
   })
 
   test.each<[string, Write, string]>([
     [
-      'a field that the handler removed is sent',
-      (res) => (res.removeHeader('Vary'), res.removeHeader('Cache-Control')),
+      'a field that was removed is sent',
+      (res) => ['Vary', 'Cache-Control'].forEach((name) => res.removeHeader(name)),
       'Authorization',
     ],
     ['a member that is already there is not added again', head(200, { Vary: 'authorization' }), 'authorization'],
@@ -128,11 +123,9 @@ describe('what Node refuses throws Node’s own error', () => {
 })
 
 describe('upstream middleware that wraps `writeHead`', () => {
+  type WriteHead = Context['res']['writeHead']
   const wrapping =
-    (
-      wrap: (ctx: Context, writeHead: Context['res']['writeHead']) => Context['res']['writeHead'],
-      restore: boolean,
-    ): Middleware =>
+    (wrap: (ctx: Context, writeHead: WriteHead) => WriteHead, restore: boolean): Middleware =>
     async (ctx, next) => {
       const { res } = ctx
       const before = res.writeHead
@@ -166,14 +159,13 @@ describe('upstream middleware that wraps `writeHead`', () => {
         // Safe: the router asks for its own context type
         app.use(new Router().get('/x', guard as never, handle as never).routes())
       })
-      const { status, headers } = await ask('/x', bearer('t'))
-      expect([status, headers.vary, headers['cache-control']]).toEqual([200, 'Authorization', 'private, no-store'])
-      const denied = await ask('/x')
-      expect([denied.status, denied.headers.vary, denied.headers['cache-control']]).toEqual([
-        401,
-        'Authorization',
-        'no-store',
-      ])
+      for (const [sent, status, caching] of [
+        [bearer('t'), 200, 'private, no-store'],
+        [{}, 401, 'no-store'],
+      ] as const) {
+        const headers = { vary: 'Authorization', 'cache-control': caching }
+        expect(await ask('/x', sent)).toMatchObject({ status, headers })
+      }
     }
   })
 })
