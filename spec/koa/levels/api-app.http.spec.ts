@@ -21,14 +21,8 @@ describe('apiApp({ auth })', () => {
         ctx.body = ctx.request.auth.via
       })
     }
-    api.all('/all', (ctx) => {
-      ctx.body = ctx.request.auth.via
-    })
-    const child = new Router()
-    child.get('/y', (ctx) => {
-      ctx.body = 'y'
-    })
-    api.use('/child', child.routes())
+    api.all('/all', (ctx) => void (ctx.body = ctx.request.auth.via))
+    api.use('/child', new Router().get('/y', (ctx) => void (ctx.body = 'y')).routes())
     const url = await serve(new Koa().use(api.routes()).use(api.allowedMethods()))
     for (const verb of verbs) {
       const method = verb.toUpperCase()
@@ -48,27 +42,16 @@ describe('apiApp({ auth })', () => {
 
   it('5.6.2 to 5.6.5 an inner level decides: registration call, router, operation, null', async () => {
     const api = apiApp({ auth: token('app') })
-    const child = new Router()
-    child.get('/', (ctx) => {
-      ctx.body = 'child'
-    })
+    const child = new Router().get('/', (ctx) => void (ctx.body = 'child'))
     api.use('/router', withAuth(token('router'))(child).routes())
     api.use('/registered', withAuth(token('call'))(withAuth(token('router'))(child)).routes())
     api.use('/public', withAuth(null)(child).routes())
-    api.get('/operation', withAuth(token('operation')), (ctx) => {
-      ctx.body = ctx.request.auth.via
-    })
-    api.get('/open', withAuth(null), (ctx) => {
-      ctx.body = String(ctx.request.auth)
-    })
+    api.get('/operation', withAuth(token('operation')), (ctx) => void (ctx.body = ctx.request.auth.via))
+    api.get('/open', withAuth(null), (ctx) => void (ctx.body = String(ctx.request.auth)))
     const url = await serve(new Koa().use(api.routes()))
-    for (const [path, secret] of [
-      ['/router', 'router'],
-      ['/registered', 'call'],
-      ['/operation', 'operation'],
-    ] as const) {
-      expect((await ask(url + path, authorized(secret))).status).toBe(200)
-      expect((await ask(url + path, authorized('app'))).status).toBe(401)
+    for (const [path, secret] of Object.entries({ router: 'router', registered: 'call', operation: 'operation' })) {
+      expect((await ask(`${url}/${path}`, authorized(secret))).status).toBe(200)
+      expect((await ask(`${url}/${path}`, authorized('app'))).status).toBe(401)
     }
     expect((await ask(`${url}/public`)).text).toBe('child')
     expect((await ask(`${url}/open`)).text).toBe('undefined')
@@ -77,9 +60,7 @@ describe('apiApp({ auth })', () => {
   it('an empty or undefined prefix is the same as none', async () => {
     for (const prefix of ['', undefined]) {
       const api = apiApp({ prefix, auth: token('app'), docs: false })
-      api.get('/x', (ctx) => {
-        ctx.body = 'x'
-      })
+      api.get('/x', (ctx) => void (ctx.body = 'x'))
       const url = await serve(new Koa().use(new Router().use('/v1', api.routes()).use(api.routes()).routes()))
       expect((await ask(`${url}/x`)).status).toBe(401)
       expect((await ask(`${url}/x`, authorized('app'))).status).toBe(200)
@@ -92,11 +73,7 @@ it('onError of a derived application returns the derived application', async () 
   const api = apiApp()
   // The types say a router; at run time it has the methods of the application
   const derived = withAuth(token('derived'))(api) as unknown as typeof api
-  derived
-    .onError(RangeError, () => ({ status: 400 }))
-    .get('/secret', (ctx) => {
-      ctx.body = 'secret'
-    })
+  derived.onError(RangeError, () => ({ status: 400 })).get('/secret', (ctx) => void (ctx.body = 'secret'))
   const url = await serve(new Koa().use(derived.routes()).use(api.routes()))
   expect((await ask(`${url}/secret`)).status).toBe(401)
   expect((await ask(`${url}/secret`, authorized('derived'))).text).toBe('secret')

@@ -148,13 +148,13 @@ describe('for an accepted request', () => {
 
 describe('no function runs', () => {
   it.each([
-    { description: 'nothing', headers: {}, expected: 'Bearer realm="api"' },
+    { description: 'no', headers: {}, expected: 'Bearer realm="api"' },
     {
-      description: 'another token',
+      description: 'another',
       headers: { Authorization: 'Bearer x' },
       expected: 'Bearer realm="api", error="invalid_token"',
     },
-  ])('for a request with $description: 401', async ({ headers, expected }) => {
+  ])('for a request with $description token: 401', async ({ headers, expected }) => {
     for (const path of ['/r/mine', '/operation', '/api/x', '/r/deep/deeper/undecided']) {
       const { status, challenge, text } = await get(path, { ...headers })
       expect([status, challenge]).toStrictEqual([401, expected])
@@ -202,13 +202,8 @@ describe('functions after guards, and `also`', () => {
   it('those of three levels run, each with the principal of its level', async () => {
     expect((await get('/r/three/x', both)).status).toBe(200)
     const three = `{"inherited":${pair},"own":${anna}}`
-    expect(entered()).toStrictEqual([
-      `first ${anna}`,
-      `second ${anna}`,
-      `call ${pair}`,
-      `operation ${three}`,
-      `handler ${three}`,
-    ])
+    const inner = [`call ${pair}`, `operation ${three}`, `handler ${three}`]
+    expect(entered()).toStrictEqual([`first ${anna}`, `second ${anna}`, ...inner])
   })
 
   it('none runs if one of two authenticators refuses', async () => {
@@ -228,19 +223,12 @@ describe('functions after a guard, which answer or throw like a handler', () => 
     expect([status, headers.get('cache-control'), ran]).toStrictEqual([429, 'private, no-store', []])
   })
 
-  it.each(['/errors/sync', '/errors/async'])(
-    '%s: 500, the handler does not run, and the body does not show the cause',
-    async (path) => {
-      const { status, text, headers } = await get(path, asUser)
-      expect([status, text, headers.get('cache-control')]).toStrictEqual([
-        500,
-        'Internal Server Error',
-        'private, no-store',
-      ])
-      expect(ran).toStrictEqual([])
-      expect(site.errors.at(-1)).toMatchObject({ message: 'the tenant is not known' })
-    },
-  )
+  it.each(['sync', 'async'])('/errors/%s: 500, no handler runs, and the body does not show the cause', async (kind) => {
+    const { status, text, headers } = await get(`/errors/${kind}`, asUser)
+    expect([status, text]).toStrictEqual([500, 'Internal Server Error'])
+    expect([headers.get('cache-control'), ran]).toStrictEqual(['private, no-store', []])
+    expect(site.errors.at(-1)).toMatchObject({ message: 'the tenant is not known' })
+  })
 
   it('an exception is answered by the handler of its application', async () => {
     const { status, text } = await get('/api/x?fail', asUser)
@@ -253,14 +241,13 @@ describe('functions after a guard, which answer or throw like a handler', () => 
     expect([status, text, challenge, ran]).toStrictEqual([401, 'of my own', 'Bearer realm="api"', []])
   })
 
-  it.each(['null', 'undefined'])('a rejection with %s is a 500, and the request gets a response', async (nothing) => {
-    expect((await get(`/errors/rejects-${nothing}`, asUser)).status).toBe(500)
-    expect(ran).toStrictEqual([])
-  })
-
-  it('a second next() is a 500, and what comes after it runs once', async () => {
-    expect((await get('/errors/twice', asUser)).status).toBe(500)
-    expect(entered()).toStrictEqual([`second ${anna}`, `handler ${anna}`])
+  it.each([
+    ['a rejection with null', 'rejects-null', []],
+    ['a rejection with undefined', 'rejects-undefined', []],
+    ['a second next(), after which what comes after it runs once', 'twice', [`second ${anna}`, `handler ${anna}`]],
+  ])('%s is a 500, and the request gets a response', async (_what, path, expected) => {
+    expect((await get(`/errors/${path}`, asUser)).status).toBe(500)
+    expect(entered()).toStrictEqual(expected)
   })
 })
 

@@ -3,14 +3,8 @@
  * every mounting, on real routers. The slow tier has three routers, on `@koa/router` 12 to 15.
  */
 import { describe, expect, test } from 'vitest'
-import {
-  demandedBy,
-  mountingsOf,
-  outcomeOf,
-  programsOf,
-  requestsOf,
-  type Program,
-} from '../../support/models/levelModel.js'
+import { demandedBy, mountingsOf, outcomeOf, programsOf, requestsOf } from '../../support/models/levelModel.js'
+import type { Program } from '../../support/models/levelModel.js'
 import { differences } from '../../support/models/levelRouters.js'
 
 describe('the specification of levels', () => {

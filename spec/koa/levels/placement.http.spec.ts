@@ -47,25 +47,13 @@ describe('a misplaced guard that is seen when it is written', () => {
     ["router.use('/p', withAuth(a))", byPrefix('router'), () => new Router().use('/p', guard)],
     ["router.use('/p', middleware, withAuth(null))", byPrefix('router'), () => new Router().use('/p', goOn, open)],
     ['twice in a derived router', twice('GET'), () => levelled().get('/x', withAuth(a), guard as never, last as never)],
-    [
-      'twice in a router that is derived later',
-      twice('ALL'),
-      () => withAuth(a)(new Router().all('/x', guard, open, last)),
-    ],
+    ['twice, derived later', twice('ALL'), () => withAuth(a)(new Router().all('/x', guard, open, last))],
     ['twice in a plain router', twice('GET'), () => new Router().get('/x', guard, guard, last)],
-    [
-      'public and another, with a function between',
-      twice('PUT'),
-      () => new Router().put('/x', open, goOn, guard, last),
-    ],
+    ['public and another, apart', twice('PUT'), () => new Router().put('/x', open, goOn, guard, last)],
     ['no handler after it', noHandler('GET /x'), () => levelled().get('/x', goOn as never, guard as never)],
     ['before the path', before('GET'), () => levelled().get(guard as never, '/x' as never, last as never)],
     ['before the path, in a plain router', before('POST'), () => new Router().post(guard as never, '/x', last)],
-    [
-      'no handler, in a router that is derived later',
-      noHandler('GET /x'),
-      () => withAuth(a)(new Router().get('/x', guard)),
-    ],
+    ['no handler, derived later', noHandler('GET /x'), () => withAuth(a)(new Router().get('/x', guard))],
   ]
 
   test.each(cases)('%s is a TypeError that names the place and the fix', (_description, message, run) => {
@@ -187,12 +175,8 @@ describe('a misplaced guard that is seen when a request comes', () => {
   })
 
   test('a guard that is hidden in app.use before the routers admits no request', async () => {
-    const layouts = [
-      [hidden(guard), last],
-      [hidden(open), last],
-    ]
-    for (const layout of layouts) {
-      const own = await listen(appOf(...layout))
+    for (const first of [guard, open]) {
+      const own = await listen(appOf(hidden(first), last))
       for (const token of [undefined, tokenOf('a')]) {
         expect((await get(own.port, '/x', token)).status).toBe(500)
         expect(callsOf('p')).toBe(0)

@@ -149,12 +149,10 @@ describe(`layer.ts rests on these facts of ${named}`, () => {
 })
 
 describe(`guard.ts rests on these facts of ${named} and Koa`, () => {
-  const reading = (name: string) =>
-    Object.defineProperty(() => {}, name, {
-      get: () => {
-        throw new RangeError(name)
-      },
-    })
+  const refuse = (name: string) => (): never => {
+    throw new RangeError(name)
+  }
+  const reading = (name: string) => Object.defineProperty(() => {}, name, { get: refuse(name) })
 
   test('router.use reads `router` of its argument, with and without a path', () => {
     for (const args of [[], ['/p'], [['/p', '/q']], ...(isBefore15 ? [] : [[/p/]])]) {

@@ -15,15 +15,8 @@ import {
 } from 'koa-with-auth'
 import { either as E } from 'fp-ts'
 import { afterEach, describe, expect, test } from 'vitest'
-import {
-  basic,
-  bearer,
-  crossSite,
-  running,
-  type Answering,
-  type Running,
-  type Sending,
-} from '../../support/models/behavior.js'
+import { basic, bearer, crossSite, running } from '../../support/models/behavior.js'
+import type { Answering, Running, Sending } from '../../support/models/behavior.js'
 import { copying } from '../../support/models/wrapping.js'
 
 class Boom extends Error {}
@@ -53,10 +46,7 @@ const status =
 const boom = { onError: [onError(Boom, () => ({ status: 402, body: { detail: 'boom' } }))] }
 const tea = perFailure({ absent: () => ({ status: 418, body: 'tea' }) })
 const friend = 'https://friend.example'
-const forged = (headers: object | undefined) => ({
-  method: 'POST',
-  headers: { ...basic('anna:good').headers, ...headers },
-})
+const forged = (more = {}) => ({ method: 'POST', headers: { ...basic('anna:good').headers, ...more } })
 
 const cases: ReadonlyArray<Case> = [
   ['csrf: false', { csrf: false }, status(forged(crossSite.headers)), 200, 403],
@@ -64,19 +54,13 @@ const cases: ReadonlyArray<Case> = [
   [
     'realm',
     { realm: 'weak' },
-    async (ask, path) => (await ask(path)).challenges[0],
-    'Bearer realm="weak"',
-    'Bearer realm="api"',
+    async (ask, path) => /"\w+"/.exec((await ask(path)).challenges[0]!)![0],
+    '"weak"',
+    '"api"',
   ],
   ['timeout', { timeout: 10 }, status(bearer('slow')), 503, 200],
   ['errorMapper', { errorMapper: tea }, status(), 418, 401],
-  [
-    'explain',
-    { explain: true },
-    async (ask, path) => Object.hasOwn(Object((await ask(path)).body), 'tried'),
-    true,
-    false,
-  ],
+  ['explain', { explain: true }, async (ask, path) => 'tried' in Object((await ask(path)).body), true, false],
   ['onError, for an authenticator', boom, status(bearer('boom')), 402, 500],
   ['onError, for an operation', boom, status(bearer('good'), '?throw'), 402, 500],
 ]
@@ -152,10 +136,7 @@ const mountings: ReadonlyArray<readonly [name: string, own: string, mounting: Mo
     '/own',
     ({ options, answering, other }) => {
       const app = apiApp({ auth: staff(), docs: false, ...options })
-      app.use((_ctx, next) => next())
-      app.use(async (_ctx, next) => {
-        await next()
-      })
+      app.use((_ctx, next) => next()).use((_ctx, next) => next().then(() => undefined))
       operations(app as unknown as RouterInstance, answering)
       return new Router().use(app.routes()).use(other())
     },
@@ -166,18 +147,12 @@ const mountings: ReadonlyArray<readonly [name: string, own: string, mounting: Mo
     ({ options, answering, other }) => {
       const app = apiApp({ auth: null, docs: false, ...options })
       app.all('/:any/:thing', (_ctx, next) => next())
-      app.all('/:any/:thing', async (_ctx, next) => {
-        await next()
-      })
+      app.all('/:any/:thing', (_ctx, next) => next().then(() => undefined))
       app.use(operations(withAuth(staff())(new Router()), answering).routes())
       return new Router().use(app.routes()).use(other())
     },
   ],
-  [
-    'in a router that runs only the last match',
-    '/own',
-    ({ weak, other }) => new Router({ exclusive: true }).use(weak()).use(other()),
-  ],
+  ['in an exclusive router', '/own', ({ weak, other }) => new Router({ exclusive: true }).use(weak()).use(other())],
 ]
 
 const mounted = (
@@ -199,9 +174,7 @@ describe.each(cases)('the setting %s of one application', (_name, options, look,
       ['a plain router', sibling],
       ['an application', siblingApp],
     ])('R08 applies to its operations, not to those of %s beside it', async (_sibling, other) => {
-      const { ask } = await running((app, answering) => {
-        app.use(mounted(mounting, options, answering, other).routes())
-      })
+      const { ask } = await running((app, to) => app.use(mounted(mounting, options, to, other).routes()))
       expect(await look(ask, own)).toBe(held)
       expect(await look(ask, '/admin/o')).toBe(otherwise)
       expect(await look(ask, '/ADMIN/O')).toBe(otherwise)
@@ -228,13 +201,11 @@ afterEach(() => {
 })
 describe('R08 under tracers that wrap the functions of layers', () => {
   test.each(mountings)(
-    'R08 settings of an application mounted %s apply to its operations only',
-    async (_mounting, own, mounting) => {
+    'R08 settings of an application %s are for its operations only',
+    async (_name, own, mounting) => {
       wrapLayers(copying)
       for (const [, options, look, held, otherwise] of cases) {
-        const { ask } = await running((app, answering) => {
-          app.use(mounted(mounting, options, answering, sibling).routes())
-        })
+        const { ask } = await running((app, to) => app.use(mounted(mounting, options, to, sibling).routes()))
         expect(await look(ask, own)).toBe(held)
         expect(await look(ask, '/admin/o')).toBe(otherwise)
       }

@@ -12,7 +12,7 @@ const stateOf = (ctx: Pick<Context, 'state'>): unknown => ({ ...ctx.state })
 
 /** A router whose handlers record `ctx.state`, below the setting; `above` runs outside of the guards. */
 const noting = async (
-  fill: (router: Router, note: (ctx: Context) => void) => void,
+  fill: (router: Router, note: (ctx: Pick<Context, 'state'>) => void) => void,
   settings: AuthSettings = { state: 'user' },
 ) => {
   const noted: unknown[] = []
@@ -26,7 +26,7 @@ const noting = async (
     const router = new Router()
     fill(router, (ctx) => {
       noted.push(stateOf(ctx))
-      ctx.body = 'ok'
+      Object.assign(ctx, { body: 'ok' })
     })
     app.use(router.routes())
   })
@@ -49,20 +49,17 @@ describe('authSettings({ state })', () => {
   })
 
   test('sets it under the given name', async () => {
-    const { ask, noted } = await noting(
-      (router, note) => router.get('/x', withAuth(user), (ctx) => note(ctx as Context)),
-      { state: 'account' },
-    )
+    const { ask, noted } = await noting((router, note) => router.get('/x', withAuth(user), note), { state: 'account' })
     await ask('/x', bearer('anna'))
     expect(noted).toStrictEqual([{ account: { name: 'anna' } }])
   })
 
   test('sets nothing for a public operation, an anonymous caller or a refused request', async () => {
     const { ask, noted, after } = await noting((router, note) => {
-      router.get('/public', withAuth(null), (ctx) => note(ctx as Context))
-      router.get('/plain', (ctx) => note(ctx as Context))
-      router.get('/optional', withAuth(optional(user)), (ctx) => note(ctx as Context))
-      router.get('/x', withAuth(user), (ctx) => note(ctx as Context))
+      router.get('/public', withAuth(null), note)
+      router.get('/plain', note)
+      router.get('/optional', withAuth(optional(user)), note)
+      router.get('/x', withAuth(user), note)
     })
     for (const path of ['/public', '/plain']) expect((await ask(path, bearer('anna'))).status).toBe(200)
     expect((await ask('/optional')).status).toBe(200)
@@ -77,7 +74,7 @@ describe('authSettings({ state })', () => {
         ctx.state['user'] = 'a guest'
         return next()
       })
-      router.get('/public', withAuth(null), (ctx) => note(ctx as Context))
+      router.get('/public', withAuth(null), note)
     })
     await ask('/public')
     expect(noted).toStrictEqual([{ user: 'a guest' }])
@@ -85,15 +82,15 @@ describe('authSettings({ state })', () => {
 
   test('each of two operations for one request finds its own principal, and the first finds it again', async () => {
     const { ask, noted } = await noting((router, note) => {
-      const around = async (ctx: unknown, next: Next) => {
-        note(ctx as Context)
+      const around = async (ctx: Pick<Context, 'state'>, next: Next) => {
+        note(ctx)
         await next()
-        note(ctx as Context)
+        note(ctx)
       }
       router.get('/:a', withAuth(user), around)
       router.get('/:b', withAuth(null), around)
-      router.get('/x', withAuth(httpBearer({ authenticate: () => ({ name: 'inner' }) })), (ctx) => note(ctx as Context))
-      router.get('/y', withAuth(httpBearer({ authenticate: () => false })), (ctx) => note(ctx as Context))
+      router.get('/x', withAuth(httpBearer({ authenticate: () => ({ name: 'inner' }) })), note)
+      router.get('/y', withAuth(httpBearer({ authenticate: () => false })), note)
     })
     const [outer, inner] = [{ user: { name: 'anna' } }, { user: { name: 'inner' } }]
     expect((await ask('/x', bearer('anna'))).status).toBe(200)
@@ -105,7 +102,7 @@ describe('authSettings({ state })', () => {
   test('without it, no operation has anything there, also in another operation', async () => {
     const { ask, noted, after } = await noting((router, note) => {
       router.get('/:a', withAuth(user), (_ctx, next) => next())
-      router.get('/x', withAuth(user), (ctx) => note(ctx as Context))
+      router.get('/x', withAuth(user), note)
     }, {})
     expect((await ask('/x', bearer('anna'))).status).toBe(200)
     expect([noted, after]).toStrictEqual([[{}], [{}]])
