@@ -18,13 +18,6 @@ import { certificates, listenByTls } from '../support/servers/certificates.js'
 import { listen, listening } from '../support/servers/server.js'
 import { causeOf, eventsSite, stopped } from '../support/sites/eventsSite.js'
 
-const appOf = (router: Router): Koa => {
-  const app = new Koa()
-  app.silent = true
-  app.use(router.routes())
-  return app
-}
-
 describe('a token', () => {
   it('of httpJwt ends at its exp', async () => {
     const issuer = await testIssuer()
@@ -44,19 +37,18 @@ describe('a token', () => {
     expect(await stream.read()).toBe('end')
   })
 
-  const introspected = async (answer: () => object, cache?: false) => {
+  const introspected = async (answer: () => object) => {
     const server = createServer((req, res) => {
       req.resume().on('end', () => res.end(JSON.stringify(answer())))
     })
     const endpoint = `http://127.0.0.1:${await listening(server)}/`
-    const client = { id: 'api', secret: 's3cret' }
-    return eventsSite(httpIntrospection({ endpoint, client, audience: 'api', ...(cache === false && { cache }) }))
+    return httpIntrospection({ endpoint, client: { id: 'api', secret: 's3cret' }, audience: 'api', cache: false })
   }
   const claims = { active: true, aud: 'api', sub: 'anna' }
 
   it('of httpIntrospection ends when another request learns that it is not active, and no other token does', async () => {
     let isActive = true
-    const { open, signals } = await introspected(() => (isActive ? claims : { active: false }), false)
+    const { open, signals } = eventsSite(await introspected(() => (isActive ? claims : { active: false })))
     const stream = await open({ Authorization: 'Bearer opaque' })
     const other = await open({ Authorization: 'Bearer other' })
     await stream.read()
@@ -69,12 +61,7 @@ describe('a token', () => {
 
   it('of httpIntrospection has ended for a request that asks after another one has learned it', async () => {
     let isActive = true
-    const answers = createServer((req, res) => {
-      req.resume().on('end', () => res.end(JSON.stringify(isActive ? claims : { active: false })))
-    })
-    const endpoint = `http://127.0.0.1:${await listening(answers)}/`
-    const client = { id: 'api', secret: 's3cret' }
-    const auth = httpIntrospection({ endpoint, client, audience: 'api', cache: false })
+    const auth = await introspected(() => (isActive ? claims : { active: false }))
     const headers = { Authorization: 'Bearer opaque' }
     const causes: unknown[] = []
     const router = new Router().get('/slow', withAuth(auth), async (ctx) => {
@@ -83,7 +70,7 @@ describe('a token', () => {
       causes.push(causeOf(authSignal(ctx)))
       ctx.status = 204
     })
-    const { url } = await listen(appOf(router))
+    const { url } = await listen(new Koa().use(router.routes()))
     expect((await fetch(`${url}/slow`, { headers })).status).toBe(204)
     expect(causes).toStrictEqual([401, 'revoked'])
   })

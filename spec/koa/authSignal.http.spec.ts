@@ -129,12 +129,9 @@ describe('an API key', () => {
 
 describe('untilEnd', () => {
   const serve = async (handler: (ctx: Context) => unknown) => {
-    const app = new Koa()
-    const router = new Router()
-    router.get('/', withAuth(bearer(Date.now() + 60_000)), handler)
-    app.use(router.routes())
-    const server = await listen(app)
-    return server.url
+    const router = new Router().get('/', withAuth(bearer(Date.now() + 60_000)), handler)
+    const app = Object.assign(new Koa(), { silent: true })
+    return (await listen(app.use(router.routes()))).url
   }
   it('destroys the source when the client goes away, and nothing waits any more', async () => {
     const waiting = ownEnds()
@@ -168,7 +165,6 @@ describe('untilEnd', () => {
   })
   it('cuts off a response whose source failed before anything read it', async () => {
     const url = await serve(async (ctx) => {
-      ctx.app.silent = true
       const source = new PassThrough()
       const body = untilEnd(ctx, source)
       source.destroy(new Error('disk'))
@@ -189,11 +185,7 @@ describe('untilEnd', () => {
     expect(await (await fetch(url, { headers: sent })).text()).toBe('')
   })
   it('passes a whole body on', async () => {
-    const url = await serve((ctx) => {
-      const source = new PassThrough()
-      source.end('x'.repeat(1_000_000))
-      ctx.body = untilEnd(ctx, source)
-    })
+    const url = await serve((ctx) => void (ctx.body = untilEnd(ctx, new PassThrough().end('x'.repeat(1_000_000)))))
     const response = await fetch(url, { headers: sent })
     expect((await response.text()).length).toBe(1_000_000)
   })
@@ -211,22 +203,15 @@ describe('untilEnd', () => {
     vi.advanceTimersByTime(60_000)
     await expect(text).rejects.toThrow()
   })
-  const destroyed = (error?: Error) => {
-    const source = new PassThrough().on('error', () => {})
-    source.destroy(error)
-    return source
-  }
+  const destroyed = (error?: Error) => new PassThrough().on('error', () => {}).destroy(error)
   it.each([
     ['has ended', () => new PassThrough().resume().end()],
     ['is destroyed', () => destroyed()],
     ['has failed', () => destroyed(new Error('disk'))],
   ])('lets no client wait for a source that %s before', async (how, make) => {
     const source = make()
-    await new Promise((resolve) => setImmediate(resolve))
-    const url = await serve((ctx) => {
-      ctx.app.silent = true
-      ctx.body = untilEnd(ctx, source)
-    })
+    await turn()
+    const url = await serve((ctx) => void (ctx.body = untilEnd(ctx, source)))
     const text = fetch(url, { headers: sent }).then((response) => response.text())
     await (how === 'has ended' ? expect(text).resolves.toBe('') : expect(text).rejects.toThrow())
   })
@@ -236,7 +221,6 @@ describe('untilEnd', () => {
   ])('cuts off a response whose source %s, so that no client waits', async (_how, error) => {
     const source = new PassThrough()
     const url = await serve((ctx) => {
-      ctx.app.silent = true
       source.write('half')
       ctx.body = untilEnd(ctx, source)
     })
@@ -274,11 +258,8 @@ it('what a guard around the operation let in ends it, too: that of the applicati
 
 it('a client that goes away leaves no end of a guard around the operation, nor of the operation', async () => {
   const waiting = ownEnds()
-  const [outer, inner] = [
-    bearer(Date.now() + 60_000),
-    apiKeyHeader({ authenticate: () => ({ expiresAt: Date.now() + 90_000 }) }),
-  ]
-  const app = guardApp(outer)(new Koa()).use((ctx, next) => (authSignal(ctx), next()))
+  const inner = apiKeyHeader({ authenticate: () => ({ expiresAt: Date.now() + 90_000 }) })
+  const app = guardApp(bearer(Date.now() + 60_000))(new Koa()).use((ctx, next) => (authSignal(ctx), next()))
   const stop = new AbortController()
   let closed: Promise<unknown> | undefined
   const router = new Router().get('/', withAuth(inner), async (ctx) => {

@@ -5,7 +5,7 @@ import { apiApp, authSettings, httpBasicAuth, httpBearer, sessionAuth, throttled
 import { on } from 'koa-with-auth/events'
 import { sessions } from 'koa-with-auth/sessions'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { pollute } from '../support/runs/pollute.js'
 import { listen } from '../support/servers/server.js'
 import { sendLines } from '../support/sites/guardedApp.js'
@@ -22,23 +22,17 @@ describe('the record of a request', () => {
     const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
     const app = new Koa({ keys: ['a signing key of at least 32 characters'] })
     app.silent = true
-    const stop = on('decision', () => {})
+    onTestFinished(on('decision', () => {}))
     app.use(async (ctx: Context, next) => {
       await next()
       seen.push([...marksOn(ctx, ctx.req, ctx.res)])
     })
     app.use(authSettings({ realm: 'pets' }))
     const { logIn } = sessions(app, { name: 'exchange', loadUser: (id) => ({ username: id }) })
-    const api = apiApp({
-      auth: [bearer, sessionAuth()],
-      docs: false,
-      then: [(_ctx, next) => next()],
-    })
+    const api = apiApp({ auth: [bearer, sessionAuth()], docs: false, then: [(_ctx, next) => next()] })
     class Broken extends Error {}
     api.onError(Broken, () => ({ status: 409, body: {} }))
-    api.get('/me', (ctx) => {
-      ctx.body = ctx.request.auth
-    })
+    api.get('/me', (ctx) => void (ctx.body = ctx.request.auth))
     api.get('/broken', () => {
       throw new Broken()
     })
@@ -47,21 +41,18 @@ describe('the record of a request', () => {
       ctx.body = 'in'
     })
     app.use(new Router().use(api.routes()).routes())
-    const served = await listen(app)
-    try {
-      const ask = async (path: string, init: RequestInit = {}) =>
-        (await fetch(`http://127.0.0.1:${served.port}${path}`, init)).status
-      const headers = { authorization: 'Bearer good' }
-      expect(await ask('/me')).toBe(401)
-      expect(await ask('/me', { headers })).toBe(200)
-      expect(await ask('/broken', { headers })).toBe(409)
-      expect(await ask('/in', { method: 'POST' })).toBe(200)
-      expect(new Set(seen.flat())).toEqual(new Set(['koa-with-auth/exchange']))
-      // once on the context, once on the response
-      expect(seen.map(({ length }) => length)).toEqual([2, 2, 2, 2])
-    } finally {
-      stop()
-    }
+    const { url } = await listen(app)
+    const headers = { authorization: 'Bearer good' }
+    const asked: ReadonlyArray<readonly [string, RequestInit, number]> = [
+      ['/me', {}, 401],
+      ['/me', { headers }, 200],
+      ['/broken', { headers }, 409],
+      ['/in', { method: 'POST' }, 200],
+    ]
+    for (const [path, init, status] of asked) expect((await fetch(url + path, init)).status).toBe(status)
+    expect(new Set(seen.flat())).toEqual(new Set(['koa-with-auth/exchange']))
+    // once on the context, once on the response
+    expect(seen.map(({ length }) => length)).toEqual([2, 2, 2, 2])
   })
 
   test('has no field that every object inherits: each guess counts, and the response has its own fields', async () => {

@@ -36,11 +36,7 @@ it.each<[string, Record<string, string>, number]>([
   ['a read of another site', { ...evil, 'x-forwarded-method': 'GET' }, 204],
   ['a write of the own site', { ...own, 'x-forwarded-method': 'POST' }, 204],
   ['no method is named: it counts as a write', evil, 403],
-  [
-    'a client names a safe method in the other field',
-    { ...evil, 'x-forwarded-method': 'POST', 'x-original-method': 'GET' },
-    403,
-  ],
+  ['a safe method in the other field', { ...evil, 'x-forwarded-method': 'POST', 'x-original-method': 'GET' }, 403],
   ['two methods in one field', { ...evil, 'x-forwarded-method': 'GET, POST' }, 403],
   ['a method in lower case', { ...evil, 'x-forwarded-method': 'get' }, 403],
   ['no browser', { 'x-forwarded-method': 'POST' }, 204],

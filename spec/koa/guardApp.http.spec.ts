@@ -31,12 +31,8 @@ describe('guardApp', () => {
     for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
       for (const path of ['/', '/x/../y', '//', '/%2e%2e/', '/none?a=1']) {
         const answer = await ask(path, { method })
-        expect([method, path, answer.status, answer.headers.get('www-authenticate')]).toEqual([
-          method,
-          path,
-          401,
-          'Bearer realm="api"',
-        ])
+        const refused = [method, path, answer.status, answer.headers.get('www-authenticate')]
+        expect(refused).toEqual([method, path, 401, 'Bearer realm="api"'])
       }
     }
     for (const target of ['*', 'http://other.example/', '/\x7f']) {
@@ -54,12 +50,8 @@ describe('guardApp', () => {
   test('takes a list; levels inside add to it, and null opens nothing', async () => {
     const app = guardApp([bearer, key])(new Koa())
     const router = new Router()
-    router.get('/open', withAuth(null), (ctx) => {
-      ctx.body = 'open'
-    })
-    router.get('/both', withAuth(key), (ctx) => {
-      ctx.body = ctx.request.auth
-    })
+    router.get('/open', withAuth(null), (ctx) => void (ctx.body = 'open'))
+    router.get('/both', withAuth(key), (ctx) => void (ctx.body = ctx.request.auth))
     app.use(router.routes())
     const { ask } = await served(app)
     const statuses = async (path: string) => [
@@ -73,12 +65,7 @@ describe('guardApp', () => {
   })
 
   test('may be called twice: both guards must pass', async () => {
-    const app = new Koa()
-    guardApp(bearer)(app)
-    guardApp(key)(app)
-    app.use((ctx) => {
-      ctx.body = 'in'
-    })
+    const app = guardApp(key)(guardApp(bearer)(new Koa())).use((ctx) => void (ctx.body = 'in'))
     const { ask } = await served(app)
     const both = { headers: { ...good.headers, 'x-key': 'k1' } }
     const answers = [ask('/', good), ask('/', { headers: { 'x-key': 'k1' } }), ask('/', both)]
@@ -105,16 +92,9 @@ describe('guardApp', () => {
     expect(() => guardApp(bearer, { middleware: [cors] })(app())).not.toThrow()
   })
 
-  test.each([
-    ['null', null],
-    ['undefined', undefined],
-    ['a guard', withAuth(bearer)],
-    ['a router', new Router()],
-  ])('refuses %s', (_what, auth) => {
-    expect(() => guardApp(auth as never)).toThrow(/^guardApp\(/)
-  })
-
-  test('refuses a router, and unknown options', () => {
+  test('refuses what is no authenticator, a router, and unknown options', () => {
+    for (const auth of [null, undefined, withAuth(bearer), new Router()])
+      expect(() => guardApp(auth as never)).toThrow(/^guardApp\(/)
     expect(() => guardApp(bearer)(new Router() as never)).toThrow('withAuth(a)(router)')
     expect(() => guardApp(bearer, { midleware: [] } as never)).toThrow(/midleware/)
   })
@@ -132,7 +112,7 @@ test('a preflight carries no credentials: CORS middleware before the guard answe
   const answer = await ask('/', preflight)
   expect([answer.status, answer.headers.get('access-control-allow-methods')]).toEqual([
     204,
-    expect.stringMatching(/PUT/),
+    expect.stringMatching('PUT'),
   ])
   expect((await ask('/', { method: 'PUT' })).status).toBe(401)
 })

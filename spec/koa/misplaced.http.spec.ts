@@ -17,15 +17,17 @@ const guarded = () => new Router().get('/me', withAuth(basic), done)
 const open = () => new Router().get('/open', done)
 const nested = () => new Router().use('/api', guarded().routes()).get('/me', withAuth(basic), done)
 
+const withSessions = (app: Koa) => {
+  sessions(app, { loadUser: () => undefined, store: memoryStore() })
+  return app
+}
+
 const message =
   'LateSettingsWarning: authSettings(...) is mounted after the routers, so their operations do not have these settings; '
 const forApp = `${message}call app.use(authSettings(...)) before app.use(router.routes())`
 const forRouter = `${message}call router.use(authSettings(...)) before its routes are registered`
 
-const warningsOf = async (
-  mount: (app: Koa) => unknown,
-  paths = ['/me', '/me', '/none'],
-): Promise<ReadonlyArray<string>> => {
+const warningsOf = async (mount: (app: Koa) => unknown, paths = ['/me', '/me', '/none']) => {
   const warnings = processWarnings()
   const app = new Koa({ keys: ['k'.repeat(40)] })
   mount(app)
@@ -41,26 +43,11 @@ describe('settings after the routers: a warning, once, that names the fix', () =
     ['after a router in a router', (app) => app.use(nested().routes()).use(late()), forApp],
     ['after a guarded router', (app) => app.use(withAuth(basic)(open()).routes()).use(late()), forApp, ['/open']],
     ['after a public operation', (app) => app.use(withAuth(null)(open()).routes()).use(late()), forApp, ['/open']],
-    [
-      'after an apiApp',
-      (app) => app.use(apiApp({ auth: basic, docs: false }).get('/me', done).routes()).use(late()),
-      forApp,
-    ],
+    ['after an apiApp', (app) => app.use(apiApp({ auth: basic }).get('/me', done).routes()).use(late()), forApp],
     ['below other settings', (app) => app.use(early()).use(guarded().routes()).use(late()), forApp],
-    [
-      'below sessions',
-      (app) => {
-        sessions(app, { loadUser: () => undefined, store: memoryStore() })
-        app.use(guarded().routes()).use(late())
-      },
-      forApp,
-    ],
+    ['below sessions', (app) => withSessions(app).use(guarded().routes()).use(late()), forApp],
     ['in a router, after its routes', (app) => app.use(guarded().use(late()).routes()), forRouter],
-    [
-      'in a router that is mounted',
-      (app) => app.use(new Router().use(guarded().use(late()).routes()).routes()),
-      forRouter,
-    ],
+    ['in a mounted router', (app) => app.use(new Router().use(guarded().use(late()).routes()).routes()), forRouter],
     ['in a guarded router', (app) => app.use(withAuth(basic)(guarded()).use(late()).routes()), forRouter],
   ])('%s', async (_name, mount, expected, paths) => {
     expect(await warningsOf(mount, paths)).toEqual([expected])
@@ -72,10 +59,7 @@ describe('settings elsewhere: no warning', () => {
     ['before the routers', (app) => app.use(early()).use(guarded().routes())],
     ['between two routers, for the second', (app) => app.use(guarded().routes()).use(late()).use(nested().routes())],
     ['after a router without a guard', (app) => app.use(open().routes()).use(late())],
-    [
-      'before the routes of a router',
-      (app) => app.use(new Router().use(late()).get('/me', withAuth(basic), done).routes()),
-    ],
+    ['before its routes', (app) => app.use(new Router().use(late()).get('/me', withAuth(basic), done).routes())],
     ['between routes', (app) => app.use(guarded().use(late()).get('/more', withAuth(basic), done).routes())],
     ['in an operation', (app) => app.use(new Router().get('/me', early() as never, withAuth(basic), done).routes())],
     ['without settings', (app) => app.use(guarded().routes())],

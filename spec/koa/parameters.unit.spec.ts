@@ -13,7 +13,13 @@ const token = httpBearer({ authenticate: () => ({ user: 'anna' }) })
 const note = owned('note', { param: 'id', find: () => 'milk' })
 const guard = withAuth(token, note)
 const handle = () => {}
+const asRegExp = { pathAsRegExp: true }
 const mounted = (router: Router) => new Koa().use(router.routes())
+const used = () => {
+  const router = new Router()
+  mounted(router)
+  return router
+}
 const at = (path: string, ...functions: ReadonlyArray<unknown>) =>
   // Safe: these are guards and handlers
   mounted(new Router().get(path, ...(functions as [() => void])))
@@ -24,33 +30,17 @@ it.each<[what: string, write: () => unknown, message: string]>([
   ['a path that has it twice', () => at('/:id/x/:id', guard, handle), 'which the path has twice'],
   ['a RegExp', () => new Router().get(/^\/x$/, guard, handle), 'the path is a RegExp'],
   ['a RegExp below a level', () => guard(new Router().get(/^\/x$/, handle)), 'the path is a RegExp'],
-  [
-    'the string of a RegExp below a level',
-    () => guard(new Router()).register('^/(.*)$', ['get'], handle, { pathAsRegExp: true }),
-    'the path is a RegExp',
-  ],
+  ['its string below a level', () => guard(new Router()).register('^/.*$', ['get'], handle, asRegExp), 'is a RegExp'],
   ['one path of several', () => mounted(guard(new Router().get('/:id', handle).get('/x', handle))), 'GET /x: '],
   ['two objects of one name', () => withAuth(token, note, note), "owned('note') is in one operation twice"],
   ['a reason for another one', () => at('/:id', reading('other'), handle), 'is about the parameter :other'],
-  [
-    'a route that comes after the router is used',
-    () => {
-      const router = new Router()
-      mounted(router)
-      router.get('/x', guard, handle)
-    },
-    'which the path does not have',
-  ],
+  ['a route after the router is used', () => used().get('/x', guard, handle), 'which the path does not have'],
   ['an object at a whole application', () => guardApp(pipe(token, note)), "guardApp(a): owned('note') reads"],
   ['a function behind no guard', () => withAuth(null as never, { then: [handle] }), 'a public operation has no guard'],
   ['a guard behind a guard', () => withAuth(token, { then: [guard as never] }), 'then })[0] is a guard'],
   ['a guard of a guard', () => withAuth(guard as never), 'it is a guard already'],
   ['a guard around an application', () => guard(new Koa() as never), 'takes a router of @koa/router, not an app'],
-  [
-    'also without an authenticator',
-    () => withAuth({ ...also(token), authenticators: [] } as never),
-    'holds no authenticator',
-  ],
+  ['also of none', () => withAuth({ ...also(token), authenticators: [] } as never), 'holds no authenticator'],
   ['a public application', () => guardApp(null as never), 'guardApp(a): a must be an authenticator'],
 ])('%s is a TypeError', (_what, write, message) => {
   expect(write).toThrow(TypeError)

@@ -35,14 +35,11 @@ const written: fc.Arbitrary<Written> = fc.record({
   scheme: fc.constantFrom(...schemes),
   then: fc.nat(2),
 })
+const maybeWritten = fc.option(written, { nil: undefined })
 const { steps: programs } = fc.letrec<{ step: Step; steps: ReadonlyArray<Step> }>((tie) => ({
   step: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
-    fc.record({
-      _tag: fc.constant('Route' as const),
-      own: fc.option(written, { nil: undefined }),
-      ahead: fc.boolean(),
-    }),
+    fc.record({ _tag: fc.constant('Route' as const), own: maybeWritten, ahead: fc.boolean() }),
     fc.record({ _tag: fc.constant('Level' as const), written }),
     fc.record({ _tag: fc.constant('Hook' as const) }),
     fc.record({ _tag: fc.constant('Mount' as const), steps: tie('steps') }),
@@ -95,12 +92,7 @@ interface Built {
 }
 
 const credentialOf = (scheme: string) =>
-  authenticator({
-    challenge: Challenge.make(scheme),
-    ambient: false,
-    extract: () => O.none,
-    authenticate: () => false,
-  })
+  authenticator({ challenge: Challenge.make(scheme), ambient: false, extract: () => O.none, authenticate: () => false })
 const credentials = new Map(schemes.map((scheme) => [scheme as string, credentialOf(scheme)]))
 
 const handle = (): void => {}
@@ -139,10 +131,8 @@ const build = (program: ReadonlyArray<Step>): Built => {
           const [guard, mine] = decided(step.written, `router ${prefix}`)
           router = guard(router)
           level = mine
-          operations = operations.map((one) => ({
-            ...one,
-            levels: [mine, ...one.levels.filter((each) => each !== previous)],
-          }))
+          const above = (levels: Operation['levels']) => [mine, ...levels.filter((each) => each !== previous)]
+          operations = operations.map((one) => ({ ...one, levels: above(one.levels) }))
           break
         }
         case 'Hook':

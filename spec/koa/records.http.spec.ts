@@ -56,18 +56,12 @@ const bearer = httpBearer({
     return token.endsWith('good') && { user: 'anna', token }
   },
 })
-const key = apiKeyHeader({
-  paramName: 'X-Key',
-  authenticate: (_request, value) => value.endsWith('k1') && { client: 7 },
-})
+const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, sent) => sent.endsWith('k1') && { client: 7 } })
 const cookie = apiKeyCookie({ paramName: 'id', authenticate: () => ({ user: 'anna' }) })
 // Says that it was asked, and answers later
 let asked = (): void => {}
 const slow = httpBearer({
-  authenticate: () => {
-    asked()
-    return new Promise((resolve) => setTimeout(resolve, 80, { user: 'anna' }))
-  },
+  authenticate: () => (asked(), new Promise((resolve) => setTimeout(resolve, 80, { user: 'anna' }))),
 })
 const hangs = httpBearer({ authenticate: () => new Promise(() => {}) })
 const basic = httpBasicAuth({ authenticate: () => false })
@@ -105,31 +99,20 @@ const routes: Readonly<Record<string, AuthenticatorLike | [AuthenticatorLike, ..
     authenticate: (_request, value) => ({ value }),
   }),
   '/session': sessionAuth(),
-  '/jwt': httpJwt({
-    issuer: { issuer: 'https://login.example', secret: 's'.repeat(32) },
-    audience: 'https://api.example',
-  }),
+  '/jwt': httpJwt({ issuer: { issuer: 'https://login.example', secret: 's'.repeat(32) }, audience: 'api' }),
   '/function': (request) => request.get('X-Key') !== '',
   '/acting': httpBearer({ authenticate: () => ({ user: 'anna', act: { sub: '', client_id: 'agent' } }) }),
   '/assisted': httpBearer({ authenticate: () => ({ user: 'anna', act: 'carl' }) }),
   '/via': anyOf([map(() => ({ via: 'a proxy' }))(bearer), key]),
-  '/notes/:id': owned('note', {
-    param: 'id',
-    find: (id) => id !== 'n0' && id,
-    allow: (id) => id === 'n2',
-  })(bearer),
+  '/notes/:id': owned('note', { param: 'id', find: (id) => id !== 'n0' && id, allow: (id) => id === 'n2' })(bearer),
 }
 
 const make = (subject?: (principal: never) => string) => {
   const router = new Router()
-  for (const [path, auth] of Object.entries(routes)) {
-    router.all(path, Array.isArray(auth) ? withAuth(auth) : withAuth(auth), (ctx) => {
-      ctx.body = 'in'
-    })
-  }
-  router.get('/stream', withAuth(bearer), (ctx) => {
-    ctx.body = Readable.from(['a', 'b'])
-  })
+  const enter = (ctx: Koa.Context) => void (ctx.body = 'in')
+  for (const [path, auth] of Object.entries(routes))
+    router.all(path, Array.isArray(auth) ? withAuth(auth) : withAuth(auth), enter)
+  router.get('/stream', withAuth(bearer), (ctx) => void (ctx.body = Readable.from(['a', 'b'])))
   router.get('/takes-an-hour', withAuth(bearer), (ctx) => {
     vi.advanceTimersByTime(3_600_000)
     ctx.body = 'in'
@@ -137,14 +120,11 @@ const make = (subject?: (principal: never) => string) => {
   router.get('/throws', withAuth(bearer), () => {
     throw new Error('handler')
   })
-  router.get('/broken', withAuth(bearer), (ctx) => {
-    ctx.body = Readable.from(
-      (async function* () {
-        yield await Promise.resolve('a')
-        throw new Error('stream')
-      })(),
-    )
-  })
+  const failing = async function* () {
+    yield await Promise.resolve('a')
+    throw new Error('stream')
+  }
+  router.get('/broken', withAuth(bearer), (ctx) => void (ctx.body = Readable.from(failing())))
   router.get('/raw', withAuth(bearer), (ctx) => {
     ctx.respond = false
     ctx.res.writeHead(207).end('in')
@@ -153,11 +133,9 @@ const make = (subject?: (principal: never) => string) => {
     asked()
     return new Promise(() => {})
   })
-  router.get('/public', withAuth(null), (ctx) => void (ctx.body = 'in'))
-  router.get('/undecided', (ctx) => void (ctx.body = 'in'))
+  router.get('/public', withAuth(null), enter).get('/undecided', enter)
   const inner = withAuth(bearer)(new Router({ prefix: '/inner' }))
-  inner.get('/x', (ctx) => void (ctx.body = 'in'))
-  inner.get('/both', withAuth(also(key)), (ctx) => void (ctx.body = 'in'))
+  inner.get('/x', enter).get('/both', withAuth(also(key)), enter)
   router.use(inner.routes())
   const app = new Koa()
   app.silent = true
@@ -184,52 +162,40 @@ beforeEach(() => {
 })
 afterEach(() => end())
 
-const served = async <A>(app: Koa, use: (port: number) => Promise<A>): Promise<A> => {
-  const { port } = await listen(app)
-  return await use(port)
-}
 const authorization = (token: string) => `Authorization: Bearer ${SECRET}${token}`
 const validate = schemaOf('decision')
 
 /** Sends one request, and reads its record. */
-const recordOf = async (target: string, lines: ReadonlyArray<string> = [], app = make()) =>
-  served(app, async (port) => {
-    const answer = await sendLines(port, target, lines)
-    await expect.poll(() => records.length).toBe(1)
-    const [record] = records
-    return { answer, record: record! }
-  })
+const recordOf = async (target: string, lines: ReadonlyArray<string> = [], app = make()) => {
+  const answer = await sendLines((await listen(app)).port, target, lines)
+  await expect.poll(() => records.length).toBe(1)
+  return { answer, record: records[0]! }
+}
+const good = [authorization('good')]
 
-const refusedByBoth = [
-  { scheme: 'userToken', failure: 'absent' },
-  { scheme: 'apiKeyHeader_X-Key', failure: 'absent' },
-]
+const outage = 'unavailable'
+const both = 'userToken + apiKeyHeader_X-Key'
+const withBoth = [`X-Key: ${SECRET}k1`, authorization('good')]
+const failed = (scheme: string, failure = 'invalid') => ({ scheme, failure })
+const refusedByBoth = [failed('userToken', 'absent'), failed('apiKeyHeader_X-Key', 'absent')]
 const cases: ReadonlyArray<readonly [string, ReadonlyArray<string>, object]> = [
-  ['GET /bearer/1', [authorization('good')], { outcome: 'accepted', scheme: 'userToken', status: 200 }],
+  ['GET /bearer/1', good, { outcome: 'accepted', scheme: 'userToken', status: 200 }],
   ['GET /bearer/1', [], { outcome: 'refused', failure: 'absent', scheme: 'userToken', status: 401 }],
   ['GET /bearer/1', ['Authorization: Bearer ?'], { outcome: 'refused', failure: 'malformed', status: 401 }],
   ['GET /bearer/1', [authorization('wrong')], { outcome: 'refused', failure: 'invalid', status: 401 }],
   ['GET /bearer/1', [authorization('old')], { outcome: 'refused', failure: 'expired', status: 401 }],
-  [
-    'GET /bearer/1',
-    [authorization('down')],
-    { outcome: 'unavailable', failure: 'unavailable', retryAfter: 7, status: 503 },
-  ],
+  ['GET /bearer/1', [authorization('down')], { failure: 'unavailable', retryAfter: 7, status: 503, outcome: outage }],
   ['GET /bearer/1', [authorization('bug')], { outcome: 'raised', failure: 'raised', status: 500 }],
   ['GET /bearer/1', [authorization('handled')], { outcome: 'raised', failure: 'raised', status: 418 }],
-  ['GET /scoped', [authorization('good')], { outcome: 'forbidden', failure: 'insufficient', status: 403 }],
+  ['GET /scoped', good, { outcome: 'forbidden', failure: 'insufficient', status: 403 }],
   [
     'POST /cookie',
     ['Cookie: id=1', 'Sec-Fetch-Site: cross-site'],
     { outcome: 'forbidden', failure: 'forged', scheme: 'cookie_id', status: 403 },
   ],
-  [
-    'GET /throttled',
-    ['Authorization: Basic YTpi'],
-    { outcome: 'throttled', failure: 'throttled', retryAfter: 9, status: 429 },
-  ],
+  ['GET /throttled', ['Authorization: Basic YTpi'], { outcome: 'throttled', retryAfter: 9, status: 429 }],
   ['GET /optional', [], { outcome: 'anonymous', status: 200 }],
-  ['GET /optional', [authorization('good')], { outcome: 'accepted', status: 200 }],
+  ['GET /optional', good, { outcome: 'accepted', status: 200 }],
   ['GET /any', [], { outcome: 'refused', failure: 'absent', branches: refusedByBoth, status: 401 }],
   [
     'GET /any',
@@ -241,50 +207,25 @@ const cases: ReadonlyArray<readonly [string, ReadonlyArray<string>, object]> = [
     [`X-Key: ${SECRET}`, authorization('good')],
     {
       failure: 'invalid',
-      branches: [
-        { scheme: 'apiKeyHeader_X-Key', failure: 'invalid' },
-        { scheme: 'userToken', failure: 'absent', skipped: true },
-      ],
+      branches: [failed('apiKeyHeader_X-Key'), { ...failed('userToken', 'absent'), skipped: true }],
     },
   ],
-  [
-    'GET /all',
-    [`X-Key: ${SECRET}k1`, authorization('good')],
-    { outcome: 'accepted', scheme: 'apiKeyHeader_X-Key + userToken' },
-  ],
-  ['GET /either', [`X-Key: ${SECRET}k1`, authorization('good')], { outcome: 'accepted', scheme: 'userToken' }],
-  [
-    'GET /pairs',
-    [`X-Key: ${SECRET}k1`, authorization('good')],
-    { outcome: 'accepted', scheme: 'userToken + apiKeyHeader_X-Key' },
-  ],
-  [
-    'GET /two',
-    [authorization('x')],
-    {
-      failure: 'expired',
-      branches: [
-        { scheme: 'one', failure: 'invalid' },
-        { scheme: 'other', failure: 'expired' },
-      ],
-    },
-  ],
-  ['GET /mapped', [authorization('good')], { outcome: 'accepted', scheme: 'userToken' }],
+  ['GET /all', withBoth, { outcome: 'accepted', scheme: 'apiKeyHeader_X-Key + userToken' }],
+  ['GET /either', withBoth, { outcome: 'accepted', scheme: 'userToken' }],
+  ['GET /pairs', withBoth, { outcome: 'accepted', scheme: both }],
+  ['GET /two', [authorization('x')], { failure: 'expired', branches: [failed('one'), failed('other', 'expired')] }],
+  ['GET /mapped', good, { outcome: 'accepted', scheme: 'userToken' }],
   ['GET /function', ['X-Key: 1'], { outcome: 'accepted', scheme: 'custom' }],
-  ['GET /hangs', [authorization('good')], { outcome: 'unavailable', status: 503 }],
+  ['GET /hangs', good, { outcome: 'unavailable', status: 503 }],
   ['GET /public', [], { outcome: 'public', status: 200 }],
-  ['GET /stream', [authorization('good')], { outcome: 'accepted', status: 200 }],
-  ['GET /throws', [authorization('good')], { outcome: 'accepted', status: 500 }],
-  ['GET /broken', [authorization('good')], { outcome: 'accepted', status: 200 }],
-  ['GET /raw', [authorization('good')], { outcome: 'accepted', status: 207 }],
-  ['HEAD /bearer/1', [authorization('good')], { outcome: 'accepted', method: 'HEAD', status: 200 }],
+  ['GET /stream', good, { outcome: 'accepted', status: 200 }],
+  ['GET /throws', good, { outcome: 'accepted', status: 500 }],
+  ['GET /broken', good, { outcome: 'accepted', status: 200 }],
+  ['GET /raw', good, { outcome: 'accepted', status: 207 }],
+  ['HEAD /bearer/1', good, { outcome: 'accepted', method: 'HEAD', status: 200 }],
   ['HEAD /bearer/1', [], { outcome: 'refused', method: 'HEAD', status: 401 }],
-  ['GET /inner/x', [authorization('good')], { outcome: 'accepted', level: 'router /inner', route: '/inner/x' }],
-  [
-    'GET /inner/both',
-    [authorization('good'), `X-Key: ${SECRET}k1`],
-    { outcome: 'accepted', scheme: 'userToken + apiKeyHeader_X-Key', level: 'router /inner + operation' },
-  ],
+  ['GET /inner/x', good, { outcome: 'accepted', level: 'router /inner', route: '/inner/x' }],
+  ['GET /inner/both', withBoth, { outcome: 'accepted', scheme: both, level: 'router /inner + operation' }],
   ['GET /query', [], { outcome: 'refused', failure: 'absent', scheme: 'apiKeyQuery_key', level: 'operation' }],
   ['GET /pair', ['Authorization: Basic YTpi'], { outcome: 'accepted', scheme: 'basic', level: 'operation' }],
   ['GET /own', ['X-Own: 1'], { outcome: 'accepted', scheme: 'ownKind', level: 'operation' }],
@@ -321,7 +262,7 @@ describe('one record for each guarded request', () => {
   })
 
   it('a principal that only looks like a member of a list has none in its record', async () => {
-    const { record } = await recordOf('GET /via', [authorization('good')])
+    const { record } = await recordOf('GET /via', good)
     expect(record).toMatchObject({ outcome: 'accepted', status: 200 })
     expect(record).not.toHaveProperty('via')
   })
@@ -329,7 +270,7 @@ describe('one record for each guarded request', () => {
   it('a record says of an object that refused whether it was found', async () => {
     const said: unknown[] = []
     for (const id of ['n0', 'n1', 'n2']) {
-      const { record } = await recordOf(`GET /notes/${id}`, [authorization('good')])
+      const { record } = await recordOf(`GET /notes/${id}`, good)
       said.push([record.status, record.object, record.found])
       records = []
     }
@@ -341,22 +282,18 @@ describe('one record for each guarded request', () => {
   })
 
   it('each guarded request of a keep-alive connection has one record; undecided routes and unknown paths have none', async () => {
-    await served(make(), async (port) => {
-      for (const path of ['/bearer/1', '/undecided', '/nowhere', '/bearer/2'])
-        await fetch(`http://127.0.0.1:${port}${path}`)
-      await expect.poll(() => records.length).toBe(2)
-    })
+    const { url } = await listen(make())
+    for (const path of ['/bearer/1', '/undecided', '/nowhere', '/bearer/2']) await fetch(url + path)
+    await expect.poll(() => records.length).toBe(2)
     expect(records.map(({ status }) => status)).toStrictEqual([401, 401])
   })
 
   it.each(['/slow', '/never'])('a request whose client leaves has one record, of status 499: %s', async (path) => {
-    await served(make(), async (port) => {
-      const socket = connect(port, '127.0.0.1')
-      asked = () => void socket.destroy()
-      onTestFinished(() => void (asked = () => {}))
-      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n${authorization('good')}\r\n\r\n`)
-      await expect.poll(() => records.length).toBe(1)
-    })
+    const socket = connect((await listen(make())).port, '127.0.0.1')
+    asked = () => void socket.destroy()
+    onTestFinished(() => void (asked = () => {}))
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n${authorization('good')}\r\n\r\n`)
+    await expect.poll(() => records.length).toBe(1)
     expect(records).toMatchObject([{ outcome: 'accepted', route: path, status: 499 }])
   })
 
@@ -368,22 +305,19 @@ describe('one record for each guarded request', () => {
   })
 
   it('the record of a verification that was kept says so, from the second request on', async () => {
-    await served(make(), async (port) => {
-      const ask = () => sendLines(port, 'GET /cached', [authorization('good')])
-      await ask()
-      await ask()
-      await expect.poll(() => records.length).toBe(2)
-    })
+    const { port } = await listen(make())
+    for (let at = 0; at < 2; at++) await sendLines(port, 'GET /cached', good)
+    await expect.poll(() => records.length).toBe(2)
     expect(records.map(({ cached }) => cached)).toStrictEqual([undefined, true])
   })
 
   it('the duration is that of the decision, not of the handler', async () => {
     const clock = stoppedClock()
     asked = () => clock.move(70.5)
-    const { record } = await recordOf('GET /slow', [authorization('good')])
+    const { record } = await recordOf('GET /slow', good)
     expect(record.durationMs).toBe(70.5)
     records = []
-    const { record: quick } = await recordOf('GET /takes-an-hour', [authorization('good')])
+    const { record: quick } = await recordOf('GET /takes-an-hour', good)
     expect(quick).toMatchObject({ durationMs: 0, status: 200 })
   })
 
@@ -392,38 +326,34 @@ describe('one record for each guarded request', () => {
     api.get('/x', (ctx) => void (ctx.body = 'in'))
     const app = new Koa()
     app.use(api.routes())
-    const { record } = await recordOf('GET /x', [authorization('good')], app)
+    const { record } = await recordOf('GET /x', good, app)
     expect(record).toMatchObject({ level: 'application', route: '/x', status: 200 })
   })
 })
 
 describe('the subject of a record', () => {
+  const subject = ({ user }: { user: string }) => user
   it('is left out by default', async () => {
-    const { record } = await recordOf('GET /bearer/1', [authorization('good')])
+    const { record } = await recordOf('GET /bearer/1', good)
     expect(JSON.stringify(record)).not.toContain('anna')
   })
 
   it('is what the setting returns for the principal', async () => {
-    const subject = ({ user }: { user: string }) => user
-    const { record } = await recordOf('GET /bearer/1', [authorization('good')], make(subject))
+    const { record } = await recordOf('GET /bearer/1', good, make(subject))
     expect(record).toMatchObject({ subject: 'anna' })
   })
 
-  it.each([
-    ['/acting', 'agent'],
-    ['/assisted', 'carl'],
-  ])('comes with the actor that the principal names: %s', async (path, actor) => {
-    const subject = ({ user }: { user: string }) => user
-    const { record } = await recordOf(`GET ${path}`, [authorization('good')], make(subject))
-    expect(record).toMatchObject({ subject: 'anna', actor })
-  })
+  it.each(Object.entries({ '/acting': 'agent', '/assisted': 'carl' }))(
+    'comes with its actor: %s',
+    async (path, actor) => {
+      const { record } = await recordOf(`GET ${path}`, good, make(subject))
+      expect(record).toMatchObject({ subject: 'anna', actor })
+    },
+  )
 
   it('is left out for anonymous callers: the setting is not asked', async () => {
-    const { record } = await recordOf(
-      'GET /optional',
-      [],
-      make(() => 'somebody'),
-    )
+    const app = make(() => 'somebody')
+    const { record } = await recordOf('GET /optional', [], app)
     expect(record).toMatchObject({ outcome: 'anonymous', status: 200 })
     expect(record).not.toHaveProperty('scheme')
     expect(record).not.toHaveProperty('subject')
@@ -433,7 +363,7 @@ describe('the subject of a record', () => {
     ['throws', () => raise()],
     ['returns a number', () => 7 as never],
   ])('is left out if the setting %s, and the response stays the same', async (_name, subject) => {
-    const { answer, record } = await recordOf('GET /bearer/1', [authorization('good')], make(subject))
+    const { answer, record } = await recordOf('GET /bearer/1', good, make(subject))
     expect(answer.status).toBe(200)
     expect(record).not.toHaveProperty('subject')
   })

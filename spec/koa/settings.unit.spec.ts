@@ -34,10 +34,8 @@ const given: ReadonlyArray<[keyof AuthSettings, unknown, unknown?]> = [
 ]
 
 it.each(given)('%s is set, and all other settings are those of the outer level', (name, value, settled = value) => {
-  expect(settingsFrom(checkOptions('x', { [name]: value }, settings))(outer)).toStrictEqual({
-    ...outer,
-    [name]: settled,
-  })
+  const add = settingsFrom(checkOptions('x', { [name]: value }, settings))
+  expect(add(outer)).toStrictEqual({ ...outer, [name]: settled })
 })
 
 it('the middleware adds to the settings above it, for each request', async () => {
@@ -65,15 +63,11 @@ it('the middleware sets those of the request, also if it gets another context fo
   expect(seen).toStrictEqual({ ...defaults, realm: 'inner' })
 })
 
-it.each([new Router(), new Koa(), undefined, null, {}])(
-  'the middleware is called with a context, not with %s',
-  (given) => {
-    // Safe: each is a mistake
-    expect(() => authSettings({})(given as never, undefined as never)).toThrow(
-      /^authSettings\(options\) returns middleware; write app\.use/,
-    )
-  },
-)
+it.each([new Router(), new Koa(), undefined, null, {}])('the middleware takes a context, not %s', (given) => {
+  const message = /^authSettings\(options\) returns middleware; write app\.use/
+  // Safe: each is a mistake
+  expect(() => authSettings({})(given as never, undefined as never)).toThrow(message)
+})
 
 it('the middleware has no name, so that a policy file names it by a digest of its text', () => {
   expect(authSettings({}).name).toBe('')
@@ -148,9 +142,8 @@ describe('A-30 an exception of an operation is rethrown as it is, if Koa can ans
   it('a frozen error that a registered handler answers', () => {
     class Known extends Error {}
     const error = Object.freeze(new Known('x'))
-    expect(answerable(error, settingsFrom({ onError: [onError(Known, () => ({ status: 409 }))] })(defaults))).toBe(
-      error,
-    )
+    const known = settingsFrom({ onError: [onError(Known, () => ({ status: 409 }))] })(defaults)
+    expect(answerable(error, known)).toBe(error)
   })
 
   it.each<[string, unknown]>([
@@ -217,24 +210,18 @@ describe('A-30 an exception is rethrown as it is, if Koa makes a plain 500 of it
     ['an error with headers', Object.assign(new Error('x'), { headers: {} })],
     ['an error whose stack is not a string', Object.assign(new Error('x'), { stack: undefined })],
     ['an error whose message is not a string', Object.assign(new Error('x'), { stack: 'x', message: Symbol('x') })],
-    [
-      'an error whose message, and therefore its stack, is not a string',
-      Object.assign(new Error('x'), { message: Symbol('x') }),
-    ],
+    ['an error whose message and stack are no strings', Object.assign(new Error('x'), { message: Symbol('x') })],
   ])('%s: is wrapped, and becomes the cause', (_, raised) => {
     const { message, cause } = serverError(raised)
     expect(message).toMatch(/^a value was thrown that is not a server error: ./)
     expect(cause).toBe(raised)
   })
 
+  const ofStatus = 'its status counts only if http-errors made it: return false, or an AuthError'
   // Koa logs the stack of an error, but not its cause
   it.each<[string, unknown, string]>([
     ['a missing file', Object.assign(new Error('no users.json'), { code: 'ENOENT' }), 'Error: no users.json'],
-    [
-      'an error with a status of its own',
-      Object.assign(new Error('no'), { status: 401 }),
-      'Error: no; its status counts only if http-errors made it: return false, or an AuthError',
-    ],
+    ['an error with a status of its own', Object.assign(new Error('no'), { status: 401 }), `Error: no; ${ofStatus}`],
     ['a failure', AuthError.expired, 'the AuthError "expired"; return it instead'],
     ['a string, which may be a secret', 'text', 'a string'],
     ['a proxy', new Proxy({}, { has: () => { throw null } }), 'an object'], // prettier-ignore

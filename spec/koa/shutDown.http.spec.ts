@@ -63,12 +63,7 @@ it('closes what is left after the time limit', async () => {
 it('a signal that is asked for later is aborted', async () => {
   const { server, app } = await site()
   await shutDown(server)
-  const { req } = mockRequest({
-    fields: [
-      ['Host', 'a'],
-      ['Authorization', 'Bearer good'],
-    ],
-  })
+  const { req } = mockRequest({ fields: [['Host', 'a'], ['Authorization', 'Bearer good']] }) // prettier-ignore
   const { signal } = (await guardRequest(app, bearer)(req)) as { signal: AbortSignal }
   expect(signal.reason).toMatchObject({ cause: 'shutting down' })
 })
