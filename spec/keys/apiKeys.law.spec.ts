@@ -1,6 +1,8 @@
 /**
- * API keys behave like a small model on every store, whatever is issued, rotated, revoked and expires, in any order.
+ * API keys behave like a small model on every store, whatever is issued, rotated, revoked and expires, in any order. While they are
+ * rotated and revoked, a valid secret is never refused, and none is accepted after a revocation has returned.
  */
+import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { either as E } from 'fp-ts'
 import { apiKeys, NoLiveKey, type ApiKey, type ApiKeys } from 'koa-with-auth/keys'
@@ -142,6 +144,9 @@ const steps = [
   ...[waiting, waiting, authenticating, authenticating],
 ]
 
+const DAY = 86_400_000
+const PEPPERS = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)]
+
 let runs = 0
 afterEach(() => void vi.useRealTimers())
 
@@ -199,5 +204,47 @@ overEveryStore((store, name) => {
     const ends = results.map((result) => (E.isRight(result) ? result.right.expiresAt : result.left._tag))
     expect(ends.filter((end) => end === undefined)).toHaveLength(1)
     expect(ends.filter((end) => end instanceof Date)).toHaveLength(8)
+  })
+
+  // two users of one store, as two processes are
+  it('K-10 no rotation refuses a valid secret, and no secret is accepted after a revocation', async () => {
+    const [one, two] = [1, 2].map(() =>
+      apiKeys({ prefix: 'acme', store: store(), touch: 1, pepper: PEPPERS, timeout: 20_000 }),
+    )
+    const both = [one!, two!]
+    const { id, key } = await both[0]!.issue({ owner: 'race' })
+    const secrets = [key]
+    const seen: { readonly begun: number; readonly isIn: boolean }[] = []
+    let [events, revokedAt, isOver] = [0, Infinity, false]
+    const asking = both.flatMap((keys) =>
+      [0, 1].map(async () => {
+        while (!isOver) {
+          const begun = events++
+          const result = await keys.authenticate(request, secrets[begun % secrets.length]!)
+          seen.push({ begun, isIn: E.isRight(result) })
+          await turn()
+        }
+      }),
+    )
+    for (let at = 0; at < 12; at++) {
+      const rotating = both[at % 2]!.rotate(id, { overlap: DAY })
+      const answered = seen.length
+      secrets.push((await rotating).key)
+      while (seen.length < answered + 4) await turn()
+    }
+    const beforehand = events++
+    const late = both.map((keys) => keys.rotate(id, { overlap: DAY }).catch((error: unknown) => error))
+    expect(await both[1]!.revoke(id)).toBe(true)
+    revokedAt = events++
+    for (const one of await Promise.all(late)) if (!(one instanceof NoLiveKey)) expect(one).toMatchObject({ id })
+    while (seen.filter(({ begun }) => begun > revokedAt).length < 8) await turn()
+    isOver = true
+    await Promise.all(asking)
+    const before = seen.filter(({ begun }) => begun < beforehand)
+    expect(before.length).toBeGreaterThanOrEqual(48)
+    // Only a request that was sent before the revocation may be refused by it
+    const answered = before.slice(0, -4)
+    expect(answered.filter(({ isIn }) => !isIn)).toEqual([])
+    expect(seen.filter(({ begun, isIn }) => begun > revokedAt && isIn)).toEqual([])
   })
 })

@@ -1,5 +1,5 @@
 /** What a store is asked for by `timedStore`, and which answers are outages. */
-import { memoryStore, type Store } from 'koa-with-auth/stores'
+import { memoryStore, mysqlStore, postgresStore, redisStore, sqliteStore, type Store } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
 import { storeLike, timedStore } from '../../src/stores/Store.js'
 
@@ -109,4 +109,30 @@ describe('timedStore', () => {
     await store.end('a', Infinity)
     expect(lifetimes).toStrictEqual([2, 2 ** 52])
   })
+})
+
+const query = () => []
+
+it.each<[words: string, make: (options: never) => unknown, options: object]>([
+  ['postgresStore({ query }) must be a function', postgresStore, {}],
+  ['takes 3 parameters, but is called with 2', postgresStore, { query: (_a: 1, _b: 2, _c: 3) => [] }],
+  ['postgresStore({ schema }) must be a name', postgresStore, { query, schema: 'a"; drop table users; --' }],
+  ['postgresStore({ schema }) must be a name', postgresStore, { query, schema: '' }],
+  ['postgresStore({ create }) must be true or false', postgresStore, { query, create: 'no' }],
+  ['no option "table"; there are query, schema, create', postgresStore, { query, table: 'x' }],
+  ['mysqlStore({ query }) must be a function', mysqlStore, {}],
+  ['mysqlStore({ create }) must be true or false', mysqlStore, { query, create: 'no' }],
+  ['no option "schema"; there are query, create', mysqlStore, { query, schema: 'x' }],
+  ['redisStore({ command }) must be a function', redisStore, {}],
+  ['no option "prefix"', redisStore, { command: query, prefix: 'x' }],
+  [
+    'sqliteStore({ url }) must be "file:" and a path; several machines share postgresStore, mysqlStore or redisStore',
+    sqliteStore,
+    { url: 'libsql://db' },
+  ],
+  ["({ engine }) must be 'node:sqlite' or '@libsql/client'", sqliteStore, { url: 'file:x', engine: 'sqlite3' }],
+])('wrong options are a TypeError: %s', (words, make, options) => {
+  // Safe: that they are wrong is what is tested
+  expect(() => make(options as never)).toThrow(TypeError)
+  expect(() => make(options as never)).toThrow(words)
 })

@@ -1,5 +1,5 @@
 /** `mysqlStore` on a real MariaDB, beside what every SQL server has (`sqlServer.unit.spec.ts`). */
-import { mysqlStore, type MysqlQuery, type MysqlStoreOptions } from 'koa-with-auth/stores'
+import { mysqlStore, type MysqlQuery } from 'koa-with-auth/stores'
 import mysql from 'mysql2/promise'
 import { expect, it, onTestFinished } from 'vitest'
 import { sqlPort } from '../support/runs/sqlOfRun.js'
@@ -41,15 +41,6 @@ describeWithSql('mariadb', 'mysqlStore', () => {
       expect([...(await store.members('s'))].sort()).toStrictEqual([...keys].sort())
     },
   )
-
-  it.each<[string, unknown]>([
-    ['mysqlStore({ query }) must be a function', {}],
-    ['mysqlStore({ create }) must be true or false', { query: () => [], create: 'no' }],
-    ['no option "schema"; there are query, create', { query: () => [], schema: 'x' }],
-  ])('wrong options are a TypeError: %s', (words, options) => {
-    // Safe: that they are wrong is what is tested
-    expect(() => mysqlStore(options as MysqlStoreOptions)).toThrow(words)
-  })
 
   it('the time has no zone: an hour that comes twice does not', async () => {
     const { pool, query } = await newDatabase()

@@ -138,12 +138,4 @@ describeWithRedis('redisStore', () => {
     ]
     for (const ask of asks) await expect(ask()).rejects.toThrow(Error)
   })
-
-  it.each<[string, unknown]>([
-    ['redisStore({ command }) must be a function', {}],
-    ['no option "prefix"', { command: async () => null, prefix: 'x' }],
-  ])('wrong options are a TypeError: %s', (words, options) => {
-    // Safe: that they are wrong is what is tested
-    expect(() => redisStore(options as RedisStoreOptions)).toThrow(words)
-  })
 })

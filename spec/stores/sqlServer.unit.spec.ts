@@ -347,12 +347,25 @@ it('a client that never answers holds up the tables for ten seconds, and the pru
   }
   const store = postgresStore({ query })
   const write = () => store.insert('a', 'b', LIFETIME)
-  void write()
+  for (const _ of [1, 2]) void write()
   await vi.waitFor(() => expect(made).toBe(1))
+  // requests that come meanwhile wait for the same tables
+  await new Promise(setImmediate)
+  expect(made).toBe(1)
   vi.advanceTimersByTime(10_000)
   expect([await write(), made, pruned]).toStrictEqual([true, 2, 1])
   vi.advanceTimersByTime(299_999)
   expect([await write(), pruned]).toStrictEqual([true, 1])
   vi.advanceTimersByTime(1)
   expect([await write(), pruned]).toStrictEqual([true, 2])
+})
+
+it('tables that are missing after they were made are an outage', async () => {
+  const asked: string[] = []
+  const query = (sql: string): Promise<object[]> => {
+    asked.push(sql.slice(0, 5))
+    return asked.length > 9 || sql.startsWith('do $$') ? Promise.resolve([]) : Promise.reject(failure('42P01'))
+  }
+  await expect(postgresStore({ query }).get(['a'])).rejects.toMatchObject({ code: '42P01' })
+  expect(asked).toStrictEqual(['selec', 'do $$', 'selec'])
 })

@@ -1,5 +1,14 @@
 /** SQLite stores: a locked file, a clock that is set back, and both engines. */
-import { mkdirSync, readFileSync, rmdirSync, truncateSync, writeFileSync, mkdtempSync, rmSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmdirSync,
+  truncateSync,
+  writeFileSync,
+  mkdtempSync,
+  rmSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -138,8 +147,7 @@ it('the engine is that of Node, where it has one', () => {
   connection.close()
 })
 
-it('an engine that does not exist, or that this Node does not have, is a TypeError', () => {
-  expect(() => sqliteStore({ url: 'file::memory:', engine: 'sqlite3' as never })).toThrow(TypeError)
+it('an engine that this Node does not have is a TypeError', () => {
   const native = () => sqliteStore({ url: 'file::memory:', engine: 'node:sqlite' })
   if (hasNative) expect(native).not.toThrow()
   else expect(native).toThrow(/sqliteStore.*engine.*no node:sqlite/)
@@ -234,5 +242,6 @@ describeUnless(hasNative ? undefined : 'no node:sqlite; use Node 22.13 or later'
       first.close()
       second.close()
     }
+    expect(existsSync(join(folder, decodeURIComponent(name)))).toBe(true)
   })
 })

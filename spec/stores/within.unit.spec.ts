@@ -89,7 +89,7 @@ describe('a store that fails in several ways', () => {
       reply('READONLY You cannot write'),
       Object.assign(new Error('SQLITE_FULL: disk'), { code: 'SQLITE_FULL' }),
       nested,
-      Object.assign(new Error('no'), { code: 'a value of a user' }),
+      Object.assign(new Error('no'), { code: 'value of a user' }),
       misused,
       'no error',
     )

@@ -46,6 +46,7 @@ describe('mockRequest', () => {
     expect(() => mockRequest({ url: '/', feilds: [] })).toThrow(TypeError)
     expect(mockRequest({ method: 'POST', url: '/x?a=b' }).url).toBe('/x?a=b')
     expect(mockRequest(undefined).method).toBe('GET')
+    expect(mockRequest({ remoteAddress: '::1' }).socket.remoteAddress).toBe('::1')
     // as Koa begins
     expect(mockRequest().ctx.status).toBe(404)
   })
