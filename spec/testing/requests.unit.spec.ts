@@ -69,6 +69,7 @@ describe('a request as data', () => {
     ] as const
     const places = ['authorization Bearer', 'header authorization', 'cookie a', 'cookie b', 'query q']
     expect(locationsIn({ url: '/?q=1&q=2', fields })).toEqual(places.map(at))
+    expect(valuesAt(at('authorization Bearer'), { fields: [['Authorization', 'bearer  t']] })).toEqual(['t'])
   })
 
   it.each([
