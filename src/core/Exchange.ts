@@ -20,27 +20,28 @@ import { defaults, type Settings } from './Settings.js'
 export class Attempt {
   readonly request: Request
   /** The parameters of the route that runs; `undefined` outside of a guard, where those of the context count. */
-  readonly parameters: PathParameters | undefined
+  declare readonly parameters: PathParameters | undefined
   /** The objects that other members have found before this part is asked, see `core/allOf.ts`. */
-  readonly objects: Objects | undefined
+  declare readonly objects: Objects | undefined
   /** The attempt of the whole decision. The fields below are of this attempt alone. */
   readonly whole: Attempt
   /** @internal Whether no guess is counted, nor refused by a count: `expectGuarded` sends wrong credentials on purpose. */
-  isUncounted = false
+  declare isUncounted: boolean | undefined
   /** @internal The credentials that were decoded before their kind was asked. */
-  decoded: DecodedAhead | undefined = undefined
+  declare decoded: DecodedAhead | undefined
   /** @internal How many hooks were asked: one that is late, after a time limit, tells nothing any more. */
   asked = 0
   /** @internal The decisions of authenticators and keys that the hook which is asked has called itself. */
   told: ReadonlyArray<E.Right<unknown>> | undefined = undefined
   /** @internal For the record of the decision, if there is a subscriber. Nothing is decided by it. */
-  notes: Notes | undefined = undefined
+  declare notes: Notes | undefined
 
   constructor(request: Request, parameters?: PathParameters, objects?: Objects, whole?: Attempt) {
     this.request = request
-    this.parameters = parameters
-    this.objects = objects
     this.whole = whole ?? this
+    // Few have these, and each field is allocated for every request
+    if (parameters !== undefined) this.parameters = parameters
+    if (objects !== undefined) this.objects = objects
   }
 
   /** The same decision, for a part that is asked after others have found objects. */
@@ -48,6 +49,9 @@ export class Attempt {
     return objects === this.objects ? this : new Attempt(this.request, this.parameters, objects, this.whole)
   }
 }
+
+// Nothing is behind the prototype, whose properties would count
+Object.setPrototypeOf(Attempt.prototype, null)
 
 /** @internal Notes for the record of a decision, beside its result. */
 interface Notes {
@@ -107,8 +111,12 @@ export class Exchange {
   declare hasThrown: boolean | undefined
   /** Why signing in or out was refused outside of a guarded operation, see `sessions/signing.ts`. */
   declare misplaced: Error | undefined
-  /** Completes the head of the response, see `koa/responseHeaders.ts`. */
-  head: unknown = undefined
+  /** The headers of the guarded operation that answers, see `koa/responseHeaders.ts`; `undefined` if none does. */
+  headers: unknown = undefined
+  /** Their context and realm, and the function that writes the head. Here, because a record of them is a sixth of what a guard allocates. */
+  headContext: unknown = undefined
+  headRealm = ''
+  writeHead: unknown = undefined
   /** The decision, if there is a subscriber, see `koa/watching.ts`. */
   declare decision: unknown
   /** Whether a token in the field `Authorization` carries the session, which browsers send by no form or link. */
@@ -218,7 +226,7 @@ export const evidenceFor = (
 
 /** @internal Charges for a request that passed (`rateLimit`), which may refuse it: the last step of a whole decision. */
 export const charged = <P>(evaluation: Evaluation<P>, { whole }: Attempt): Evaluation<P> =>
-  whole.isUncounted ? evaluation : andThen(evaluation, chargedFor)
+  whole.isUncounted === true ? evaluation : andThen(evaluation, chargedFor)
 
 const chargedFor = <P>(result: Result<P>): Evaluation<P> => {
   const charges = E.isRight(result) ? givenWith(result)?.charges : undefined

@@ -184,7 +184,7 @@ interface Throttle {
 
 const decide = (self: Throttle, attempt: Attempt): Evaluation<unknown> => {
   const { leaf, reading, authenticate, failed } = self
-  if (attempt.whole.isUncounted) return authenticate(attempt)
+  if (attempt.whole.isUncounted === true) return authenticate(attempt)
   const { request } = attempt
   try {
     const sent = reading.extract(request)

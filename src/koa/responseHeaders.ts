@@ -142,13 +142,6 @@ const responseFieldsOf = (description: Description): GuardHeaders['responseField
 /** Those of a sign-in that is refused: anonymous callers can sign in, so there is no challenge. */
 export const headersOfRefusal = guardHeadersOf({ _tag: 'AnyOf', members: [] }).whenRefused
 
-interface Applied {
-  readonly ctx: Context
-  readonly headers: GuardHeaders
-  readonly realm: string
-  readonly writeHead: WriteHead
-}
-
 /** Gives a response the headers of an operation; the caching fields of upstream middleware are replaced. */
 export const applyHeaders = (ctx: Context, exchange: Exchange, headers: GuardHeaders): void => {
   const { res } = ctx
@@ -158,52 +151,53 @@ export const applyHeaders = (ctx: Context, exchange: Exchange, headers: GuardHea
   res.setHeader('cache-control', headers.cacheControl)
   if (headers.referrerPolicy !== undefined) res.setHeader('referrer-policy', headers.referrerPolicy)
   const carried = exchangeOfResponse(ctx, exchange)
-  const before = appliedTo(carried)
+  const before = headersIn(carried)
+  carried.headContext = ctx
+  carried.headRealm = realm
   if (before === undefined) {
-    // Safe: it is called in the same way
-    const writeHead = res.writeHead as WriteHead
-    carried.head = { ctx, headers, realm, writeHead } satisfies Applied
+    carried.headers = headers
+    carried.writeHead = res.writeHead
     res.writeHead = writeCompleteHead
     return
   }
   // Vary names the fields that all guards of this request read. A later wrapper of `writeHead` is called first, and calls ours
-  const both = { ...headers, vary: union(before.headers.vary, headers.vary) }
-  carried.head = { ctx, headers: both, realm, writeHead: before.writeHead } satisfies Applied
+  carried.headers = { ...headers, vary: union(before.vary, headers.vary) } satisfies GuardHeaders
 }
 
-// Safe: it is written here alone
-const appliedTo = (exchange: Exchange | undefined) => exchange?.head as Applied | undefined
+// Safe: they are written here alone
+const headersIn = (exchange: Exchange | undefined) => exchange?.headers as GuardHeaders | undefined
 
 /** The headers of the guarded operation that answers; `undefined` if none does. */
-export const headersOfGuard = (response: ServerResponse): GuardHeaders | undefined =>
-  appliedTo(knownExchange(response))?.headers
+export const headersOfGuard = (response: ServerResponse): GuardHeaders | undefined => headersIn(knownExchange(response))
 
 function writeCompleteHead(this: ServerResponse, status: number, message?: unknown, headers?: unknown): ServerResponse {
-  // Safe: `applyHeaders` sets it before it installs this function
-  const applied = appliedTo(knownExchange(this))!
+  // Safe, both: `applyHeaders` sets them before it installs this function, and calls that before in the same way
+  const exchange = knownExchange(this)!
+  const writeHead = exchange.writeHead as WriteHead
   // how Node itself calls it
   if (message === undefined && headers === undefined) {
-    completeHead(this, status, applied)
-    return applied.writeHead.call(this, status)
+    completeHead(this, status, exchange)
+    return writeHead.call(this, status)
   }
   const left = setGiven(this, [message, headers])
-  completeHead(this, status, applied)
-  return applied.writeHead.call(this, status, ...left)
+  completeHead(this, status, exchange)
+  return writeHead.call(this, status, ...left)
 }
 
 const setFields = (response: ServerResponse, fields: Readonly<Record<string, string>>): void => {
   for (const [name, value] of Object.entries(fields)) response.setHeader(name, value)
 }
 
-const completeHead = (response: ServerResponse, status: number, { ctx, headers, realm }: Applied): void => {
-  const { description, vary, cacheControl, referrerPolicy, exposesChallenges, responseFields } = headers
+const completeHead = (response: ServerResponse, status: number, exchange: Exchange): void => {
+  // Safe, both: `applyHeaders` writes them
+  const { description, vary, cacheControl, referrerPolicy, exposesChallenges, responseFields } = headersIn(exchange)!
+  const ctx = exchange.headContext as Context
   if (!response.hasHeader('cache-control')) response.setHeader('cache-control', cacheControl)
   if (referrerPolicy !== undefined && !response.hasHeader('referrer-policy')) {
     response.setHeader('referrer-policy', referrerPolicy)
   }
   addVary(response, vary)
-  const decided = knownExchange(response)?.fields
-  if (decided !== undefined) setFields(response, decided)
+  if (exchange.fields !== undefined) setFields(response, exchange.fields)
   const further = responseFields?.()
   if (further !== undefined) setFields(response, further)
   // in this order, because Node makes `headers` when it is first read
@@ -211,7 +205,7 @@ const completeHead = (response: ServerResponse, status: number, { ctx, headers, 
     expose(response, ['WWW-Authenticate', ...Object.keys(further ?? {})].join(', '))
   // RFC 9110 §15.5.2, whatever wrote the 401
   if (status === 401 && !response.hasHeader('www-authenticate')) {
-    setChallenges(ctx, challengesOf(description), realm)
+    setChallenges(ctx, challengesOf(description), exchange.headRealm)
   }
 }
 
