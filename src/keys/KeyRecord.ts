@@ -3,6 +3,7 @@
  * secrets. So each change of a key replaces one text, and no interruption leaves a part of a change behind.
  */
 import { jsonFields, ownFields } from '../core/data.js'
+import type { Evidence } from '../core/Evidence.js'
 import { digest } from '../crypto/secrets.js'
 import { StoreUnavailable } from '../stores/within.js'
 
@@ -29,7 +30,9 @@ export interface FoundKey {
   readonly name: string
   readonly text: string
   /** When that secret stops working, if it was replaced. */
-  readonly until?: number
+  readonly until: number | undefined
+  /** The evidence of all requests with this key while the store has this text; made for the first of them. */
+  evidence: Evidence | undefined
 }
 
 /** The name of a key. Each prefix has keys of its own. */

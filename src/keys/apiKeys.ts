@@ -24,7 +24,7 @@ import { sayingScopes } from '../core/granted.js'
 import * as is from '../core/checks.js'
 import { fromNow, memory, type Memory } from '../core/memory.js'
 import { checkOptions, declareFactory, type Checks } from '../core/options.js'
-import { accept, restsOn } from '../core/Evidence.js'
+import { accept, restsOn, type Evidence } from '../core/Evidence.js'
 import { attemptOf, tell as tellHook, type Attempt } from '../core/Exchange.js'
 import { ends } from '../ends/ends.js'
 import { connected, signalsLike, type Signals, type Tell } from '../signals/signals.js'
@@ -289,13 +289,13 @@ const verdict = (
   const key = seen(self, record, until)
   if (!sought.isKnown) self.known.set(sought.sha256, fromNow(Object.assign(sought, { isKnown: true })))
   self.inStore.touch(found, now)
-  const source = new KeySource(found, sought, self.inStore)
-  return key instanceof Promise ? letInLate(attempt, asked, source, key) : letIn(attempt, asked, source, key)
+  const evidence = (found.evidence ??= restsOn(new KeySource(found, sought, self.inStore)))
+  return key instanceof Promise ? letInLate(attempt, asked, evidence, key) : letIn(attempt, asked, evidence, key)
 }
 
 // These two apart: a function whose parameters a closure reads keeps them on the heap, also if it makes no closure
-const letInLate = (attempt: Asking, asked: number | undefined, source: KeySource, key: Promise<ApiKey<unknown>>) =>
-  key.then((late) => letIn(attempt, asked, source, late))
+const letInLate = (attempt: Asking, asked: number | undefined, evidence: Evidence, key: Promise<ApiKey<unknown>>) =>
+  key.then((late) => letIn(attempt, asked, evidence, late))
 
 const verdictLate = (self: Self, attempt: Asking, found: Promise<FoundKey | undefined>, sought: Sought) => {
   const asked = attempt?.asked
@@ -384,8 +384,8 @@ const adopt = async (self: Self, keyDigest: string, given: AdoptedKey<unknown>):
 }
 
 // The key lets in, and the hook that has asked for it may make another principal of it
-const letIn = <K>(attempt: Asking, asked: number | undefined, source: KeySource, key: K): E.Right<K> =>
-  tellHook(attempt, asked, accept(key, restsOn(source)))
+const letIn = <K>(attempt: Asking, asked: number | undefined, evidence: Evidence, key: K): E.Right<K> =>
+  tellHook(attempt, asked, accept(key, evidence))
 
 type Asking = Attempt | undefined
 

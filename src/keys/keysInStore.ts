@@ -120,7 +120,7 @@ const foundIn = (sought: Sought, texts: ReadonlyArray<string | undefined>): Foun
     const record = deepFreeze(keyRecordIn(text))
     const secret = secretWith(record, sought.digests)
     if (secret === undefined) continue
-    return (sought.last = { record, text, name, ...(secret.until !== undefined && { until: secret.until }) })
+    return (sought.last = { record, text, name, until: secret.until, evidence: undefined })
   }
   return undefined
 }
