@@ -132,13 +132,4 @@ describe('two copies of the package', () => {
     const answer = await api.ask('/in', { method: 'POST', headers: { 'Sec-Fetch-Site': 'cross-site' } })
     expect([answer.status, answer.seen, answer.headers['set-cookie']]).toStrictEqual([403, [], undefined])
   })
-
-  it('a second call of sessions is a TypeError, whichever copy is first', async () => {
-    const [one, other] = [await copy(), await copy()]
-    await running((app) => {
-      app.keys = [strongKey]
-      one.sessions(app, options)
-      expect(() => other.sessions(app, options)).toThrow(/the application has sessions already/)
-    })
-  })
 })

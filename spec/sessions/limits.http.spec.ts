@@ -240,19 +240,6 @@ describeLastingStores((store) => {
       }
     })
 
-    it('ends a session that a slow request changes afterwards', async () => {
-      const { visitor, users, waiting, release } = await sessionsApp(store)
-      users.set('cy', { username: 'cy' })
-      const one = visitor()
-      await one.post('/login?user=cy')
-      const slow = one.copy().ask('/slow?seen=1')
-      await waiting()
-      await one.copy().post('/everywhere')
-      release()
-      await slow
-      await expectAnonymous(one)
-    })
-
     it.each([undefined, null, '', 7, {}])('with %j is a TypeError', async (id) => {
       const { signing, store: watched } = await sessionsApp(store)
       await expect(signing.logOutEverywhere(id as never)).rejects.toThrow(TypeError)

@@ -394,21 +394,6 @@ describe('sessions of several applications', () => {
     }
   })
 
-  it('the exported logIn signs in to the application of the request', async () => {
-    const users = new Router().post('/login/7', withAuth(null), (ctx) => logIn(ctx, { id: 7 }))
-    const one = (name: string) =>
-      small(
-        { name, loadUser: (id) => ({ name, id }), identify: ({ id }) => String(id) },
-        (router, { sessionAuth }, answering) =>
-          router.use(users.routes()).get('/me', withAuth(sessionAuth()), answering),
-      )
-    const [shop, office] = [await one('shop'), await one('office')]
-    const [atShop, atOffice] = [await signedInAt(shop, '/login/7'), await signedInAt(office, '/login/7')]
-    expectPassed(await shop.ask('/me', atShop), { name: 'shop', id: '7' })
-    expectPassed(await office.ask('/me', atOffice), { name: 'office', id: '7' })
-    await denied(office.ask('/me', atShop))
-  })
-
   it('logIn in a mounted application without sessions signs in to the outer one; with its own sessions it is a 500', async () => {
     const inner = new Koa().use(new Router().post('/', withAuth(null), (ctx) => logIn(ctx, { id: 2 })).routes())
     const own = new Koa({ keys: [strongKey] })

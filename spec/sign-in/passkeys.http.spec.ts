@@ -167,18 +167,6 @@ describe('W-03 what is wrong is refused, with one answer for all', () => {
     expect([calls.signedIn, await signedInAs(anna)]).toEqual([0, 401])
   })
 
-  const assertions: Readonly<Record<string, WrongAssertion>> = {
-    'another user handle': { userHandle: 'b3RoZXI' },
-    'no user handle': { userHandle: null },
-    'a wrong signature': { signature: 'wrong' },
-  }
-  it.each(Object.entries(assertions))('an assertion with %s', async (_name, wrong) => {
-    const { calls, anna } = await annaAt()
-    await anna.browser.post('/sign-out')
-    expect(await use(anna, wrong)).toMatchObject(unknown)
-    expect([calls.signedIn, await signedInAs(anna)]).toEqual([0, 401])
-  })
-
   const registrations: Readonly<Record<string, WrongRegistration>> = {
     'an unknown format': { attestation: 'unknown' },
     'CBOR nested 10,000 deep': { attestation: Buffer.alloc(10_000, 0x81) },

@@ -5,7 +5,7 @@
 import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import { authSettings, defaultErrorMapper, sessionAuth, withAuth } from 'koa-with-auth'
-import { sessions } from 'koa-with-auth/sessions'
+import { sessions, type Signing } from 'koa-with-auth/sessions'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { begin, finish, type Done, type FinishHook, type FinishHooks, type Proof } from 'koa-with-auth/sign-in'
 import { oidc, providerAnswer, type OAuth2Kind, type OidcKind, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
@@ -24,6 +24,10 @@ export interface SiteOptions {
   readonly origin?: (port: number) => string
   readonly https?: boolean
   readonly list?: boolean
+  /** A token carries the sign-ins. */
+  readonly as?: 'bearer' | undefined
+  /** Runs after `finish`, in its operation. */
+  readonly after?: (() => void) | undefined
   /** Who an identity is, instead of the accounts. */
   readonly hook?: (done: Done) => unknown
   /** A hook for each intent, instead of one for all. */
@@ -33,10 +37,8 @@ export interface SiteOptions {
   readonly middleware?: Middleware
 }
 
-interface Parts {
+type Parts = Omit<Signing<never>, 'logIn'> & {
   readonly logIn: (ctx: Koa.Context, user: { readonly username: string }) => Promise<void>
-  readonly logOut: (ctx: Koa.Context) => Promise<void>
-  readonly logOutEverywhere: (id: string) => Promise<void>
 }
 
 export interface ProviderSite {
@@ -102,7 +104,13 @@ export const providerSite = async (
     origin,
     ...(options.https !== undefined && { https: options.https }),
     ...(options.list !== undefined && { list: options.list }),
+    bearer: options.as !== undefined,
   })
+  const { as, after } = options
+  const later: Middleware = async (_ctx, next) => {
+    await next()
+    after?.()
+  }
   const callback = (name: string) => `/sign-in/${name}/callback`
   const kinds = options.kinds(callback)
   const router = new Router()
@@ -123,8 +131,9 @@ export const providerSite = async (
       accounts.set(identity, username)
       return { username, isActive: true }
     }
-    router.get(`/sign-in/${name}`, withAuth(null), begin(kind as OidcKind))
-    router.all(callback(name), withAuth(null), finish(kind as OidcKind, options.hooks?.({ accounts }) ?? userOf))
+    router.get(`/sign-in/${name}`, withAuth(null), begin(kind as OidcKind, { as }))
+    const hook = options.hooks?.({ accounts }) ?? userOf
+    router.all(callback(name), withAuth(null), later, finish(kind as OidcKind, hook, { as }))
     router.post(`/accounts/${name}`, withAuth(sessionAuth()), begin(kind as OidcKind, { intent: 'link' }))
   }
   router.get('/me', withAuth(sessionAuth()), (ctx) => {
@@ -146,9 +155,8 @@ export const providerSite = async (
     ctx.status = 204
   })
   options.routes?.(router, kinds, {
+    ...parts,
     logIn: (ctx, user) => parts.logIn(ctx, { ...user, isActive: true }),
-    logOut: parts.logOut,
-    logOutEverywhere: parts.logOutEverywhere,
   })
   app.use(router.routes())
   app.use((ctx) => {
