@@ -16,10 +16,9 @@ import session from 'koa-session'
 import { cachedOpenApi, type ApiDocument } from 'koa-with-auth/openapi'
 import { sessions } from 'koa-with-auth/sessions'
 import { docs } from '../../src/openapi/docs.js'
-import { listed, sites } from '../support/sites/docsSites.js'
+import { listed, serve } from '../support/sites/docsSites.js'
 import { ask, listen } from '../support/servers/server.js'
 
-const serve = sites()
 const about = { title: 'Pets', version: '1.0.0' }
 
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })

@@ -40,11 +40,11 @@ const schemes: ReadonlyArray<[scheme: string, path: string, values: string[], he
 describeUnless(missing, 'the docs page of the example', () => {
   const open = browsing()
   const site = exampleSite()
-  const docs = () => `${site.now().url}/api/docs`
+  const docs = () => `${site().url}/api/docs`
 
   it('opens from the page at /, without an error on the console or a request to another host', async () => {
     const { page, complaints, origins } = await open()
-    await page.goto(site.now().url)
+    await page.goto(site().url)
     await page.getByRole('link', { name: 'Open the docs page' }).click()
     await page.locator('.opblock').first().waitFor()
     expect(new URL(page.url()).pathname).toBe('/api/docs')
@@ -52,13 +52,13 @@ describeUnless(missing, 'the docs page of the example', () => {
     // Wait for what is loaded late
     await page.waitForLoadState('networkidle')
     expect(complaints).toEqual([])
-    expect([...origins]).toEqual([site.now().url])
+    expect([...origins]).toEqual([site().url])
   })
 
   it('has a padlock at exactly the operations whose security is not empty', async () => {
     const { page } = await open()
     await openDocs(page, docs())
-    const document = (await (await fetch(`${site.now().url}/api/openapi.json`)).json()) as {
+    const document = (await (await fetch(`${site().url}/api/openapi.json`)).json()) as {
       readonly paths: Record<string, Record<string, { readonly security?: ReadonlyArray<object> }>>
     }
     const operations = Object.entries(document.paths).flatMap(([path, item]) =>
@@ -84,7 +84,7 @@ describeUnless(missing, 'the docs page of the example', () => {
       await logOut(page, scheme)
       expect(await seen(path, header), scheme).toEqual({ status: 401, sent: undefined, query: '' })
     }
-    expect([...origins, dialogs]).toEqual([site.now().url, []])
+    expect([...origins, dialogs]).toEqual([site().url, []])
   })
 
   it('opens no prompt of the browser for a wrong password of Basic', async () => {
@@ -291,11 +291,11 @@ describeUnless(missing, 'the looks of the docs page', () => {
           )(html)
           return style.backgroundColor
         })
-      await page.goto(site.now().url)
+      await page.goto(site().url)
       await shot('home')
       expect(await overflow()).toBe(0)
 
-      await openDocs(page, `${site.now().url}/api/docs`)
+      await openDocs(page, `${site().url}/api/docs`)
       await shot('page', true)
       expect(await overflow()).toBe(0)
       expect(brightness(await background()) > 128).toBe(colorScheme === 'light')

@@ -3,11 +3,10 @@ import Router from '@koa/router'
 import { apiApp, httpBearer, withAuth, httpBasicAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { docs } from '../../src/openapi/docs.js'
-import { docsPaths, listed, sites } from '../support/sites/docsSites.js'
+import { docsPaths, listed, serve } from '../support/sites/docsSites.js'
 import { sendRaw, valuesOf } from '../support/servers/rawSocket.js'
 import { ask } from '../support/servers/server.js'
 
-const serve = sites()
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
 
 const pets = async () => {

@@ -9,7 +9,7 @@ import { browserOptions, browsing, missingBrowser } from '../support/servers/bro
 import { listening } from '../support/servers/server.js'
 import { certificates } from '../support/servers/certificates.js'
 import { missingTls } from '../support/servers/tlsProxy.js'
-import { passkeySite, type PasskeySite, type PasskeySiteOptions } from '../support/sites/passkeySite.js'
+import { passkeySite, type PasskeySiteOptions } from '../support/sites/passkeySite.js'
 import { stoppedClock } from '../support/runs/clock.js'
 import { repository } from '../support/projects/typecheck.js'
 import { describeUnless } from '../support/projects/programs.js'
@@ -18,10 +18,7 @@ const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!
 
 // The origin has the port, so the port is known before the application is made
-const started = async (
-  options: PasskeySiteOptions = {},
-  host = 'localhost',
-): Promise<PasskeySite & { readonly url: string }> => {
+const started = async (options: PasskeySiteOptions = {}, host = 'localhost') => {
   const server = await new Promise<Server>((resolve) => {
     const starting = createServer().listen(0, () => resolve(starting))
   })

@@ -3,12 +3,6 @@
  * of the grammar is an error, and so is a parameter that occurs twice (§11.2).
  */
 
-interface ParsedChallenge {
-  readonly scheme: string
-  /** The parameters in order; names as they were sent. */
-  readonly parameters: ReadonlyArray<readonly [name: string, value: string]>
-}
-
 const token = "[A-Za-z0-9!#$%&'*+\\-.^_`|~]+"
 const head = new RegExp(`^(${token})(?: +|$)`)
 const parameter = new RegExp(
@@ -16,10 +10,11 @@ const parameter = new RegExp(
 )
 const comma = /^[ \t]*,[ \t]*/
 
-export const parseChallenge = (field: string): ParsedChallenge => {
+/** The scheme, and the parameters in order; names as they were sent. */
+export const parseChallenge = (field: string) => {
   const [opening, scheme] = head.exec(field) ?? []
   if (opening === undefined || scheme === undefined) throw new Error(`no scheme: ${field}`)
-  const parameters: Array<readonly [string, string]> = []
+  const parameters: Array<readonly [name: string, value: string]> = []
   for (let rest = field.slice(opening.length); rest !== '';) {
     const found = parameter.exec(rest)
     if (found === null) throw new Error(`no parameter: ${rest}`)

@@ -6,17 +6,8 @@ import { hash } from 'koa-with-auth/passwords'
 
 type Derive = (password: Buffer, salt: Buffer, cost: object, length: number) => Promise<Buffer>
 
-/** One run of Argon2id. */
-interface Derivation {
-  readonly salt: number
-  readonly cost: object
-  readonly length: number
-}
-
 /** The runs of Argon2id during `act`, and the passwords that waited in the queue. */
-export const derivations = async (
-  act: () => unknown,
-): Promise<{ readonly runs: ReadonlyArray<Derivation>; readonly lined: number }> => {
+export const derivations = async (act: () => unknown) => {
   // The first hash finds out which implementation exists
   await hash('a password')
   // Safe: what `passwords.ts` shares between copies of the package
@@ -27,7 +18,7 @@ export const derivations = async (
   const { argon2, line } = shared
   const derive = await argon2
   if (derive === undefined) throw new Error('no Argon2id: npm install @node-rs/argon2')
-  const runs: Derivation[] = []
+  const runs: { salt: number; cost: object; length: number }[] = []
   let lined = 0
   shared.argon2 = Promise.resolve((password, salt, cost, length) => {
     runs.push({ salt: salt.length, cost, length })

@@ -2,15 +2,8 @@
 import { met, apiece, type Step } from './aroundTrees.js'
 import { buildAround } from './builtAround.js'
 import type { Clock } from '../runs/clock.js'
-import { leavesOf, verdictOf, type Leaf, type Log, type Tree, type Verdict } from './evaluator.js'
+import { leavesOf, verdictOf, type Leaf, type Log, type Tree } from './evaluator.js'
 import { newWorld } from './world.js'
-
-/** The expected result of a request, and the tree as the request sees it. */
-interface Expected {
-  readonly verdict: Verdict
-  readonly log: Log
-  readonly tree: Tree
-}
 
 /** Makes the real authenticator and its model. */
 export const repeated = (tree: Tree, clock: Clock) => {
@@ -18,8 +11,11 @@ export const repeated = (tree: Tree, clock: Clock) => {
   let present = new Map<string, Leaf>()
   const authenticator = buildAround(tree, calls, ({ id }) => present.get(id)!)
   const world = newWorld()
-  /** Moves the clocks, and returns the expected result of the next request; `at` is its number. */
-  const next = (step: Step, at: number): Expected => {
+  /**
+   * Moves the clocks, and returns the expected result of the next request, and the tree as the request sees it; `at` is
+   * its number.
+   */
+  const next = (step: Step, at: number) => {
     clock.move(step.wait)
     clock.set(step.set)
     const now = met(tree, step, Date.now(), at)

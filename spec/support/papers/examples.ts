@@ -16,17 +16,10 @@ export const exampleFiles = (): string[] =>
 /** The text of an example. */
 export const exampleText = (file: string): string => readFileSync(new URL(file, folder), 'utf8')
 
-interface Row {
-  readonly file: string
-  readonly curl: string
-  readonly status: number
-  readonly body: string
-}
-
 const row = /^\| \[([\w.]+)\]\(\1\) +\| `(curl [^`]+)` +\| (\d{3}) `([^`]*)` +\|$/
 
 /** The rows of examples/README.md. Any other line in its table is an error. */
-export const readmeRows = (): Row[] =>
+export const readmeRows = () =>
   exampleText('README.md')
     .split('\n')
     .filter((line) => line.startsWith('| ['))

@@ -1,14 +1,9 @@
 /** Runs the curl lines of the documentation: as requests from Node, and with curl itself if it is installed. */
 import { execFile, spawnSync } from 'node:child_process'
-import { ask } from '../servers/server.js'
-
-interface Ran {
-  readonly status: number
-  readonly body: string
-}
+import { ask, cookiesIn } from '../servers/server.js'
 
 /** Runs a line. One runner keeps its cookies between lines. */
-type Runner = (line: string) => Promise<Ran>
+type Runner = (line: string) => Promise<{ readonly status: number; readonly body: string }>
 
 const words = (line: string): string[] =>
   [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '')
@@ -48,10 +43,7 @@ export const asRequests = (): Runner => {
       headers,
       ...(body !== undefined && { body }),
     })
-    if (keepIn !== undefined) {
-      const pairs = answer.headers.getSetCookie().map((cookie) => cookie.split(';')[0])
-      jars.set(keepIn, pairs.join('; '))
-    }
+    if (keepIn !== undefined) jars.set(keepIn, cookiesIn(answer.headers))
     return { status: answer.status, body: answer.text }
   }
 }

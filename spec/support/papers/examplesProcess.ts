@@ -4,7 +4,6 @@
  */
 import { spawn } from 'node:child_process'
 import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
-
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -15,7 +14,7 @@ const root = fileURLToPath(new URL('../../../', import.meta.url))
 const needed = ['package.json', 'tsconfig.json', '.ci', 'src', 'examples']
 
 /** Copies what `npm start` needs. Call `remove` afterwards. */
-export const copyProject = async (): Promise<{ readonly folder: string; readonly remove: () => Promise<void> }> => {
+export const copyProject = async () => {
   const folder = await mkdtemp(join(tmpdir(), 'koa-with-auth-examples-'))
   const remove = () => rm(folder, { recursive: true, force: true })
   try {
@@ -32,23 +31,14 @@ export const copyProject = async (): Promise<{ readonly folder: string; readonly
 export const exampleProject = (): UserProject =>
   userProject([], Object.fromEntries(exampleSources().map((path) => [path.replace(/ts$/, 'js'), compiled(path)])))
 
-export interface Running {
-  /** What it printed so far. */
-  readonly output: { stdout: string; stderr: string }
-  /** Resolves when it has printed this; rejects if it ends before. */
-  readonly printed: (text: string) => Promise<void>
-  /** Its exit code. */
-  readonly exited: Promise<number | null>
-  /** Gives it a line. */
-  readonly write: (line: string) => void
-  /** Sends a signal to it and to its children, as a terminal does. */
-  readonly signal: (name: 'SIGINT' | 'SIGTERM' | 'SIGKILL') => void
-}
+export type Running = ReturnType<typeof start>
 
 /** Starts a command in its own process group. */
-export const start = (folder: string, command: string, args: string[], env: NodeJS.ProcessEnv = {}): Running => {
+export const start = (folder: string, command: string, args: string[], env: NodeJS.ProcessEnv = {}) => {
   const child = spawn(command, args, { cwd: folder, env: { ...process.env, ...env }, detached: true })
+  /** What it printed so far. */
   const output = { stdout: '', stderr: '' }
+  /** Its exit code. */
   const exited = new Promise<number | null>((resolve, reject) => {
     child.on('close', resolve)
     child.on('error', reject)
@@ -58,15 +48,18 @@ export const start = (folder: string, command: string, args: string[], env: Node
   return {
     output,
     exited,
-    printed: (text) =>
-      new Promise((resolve, reject) => {
+    /** Resolves when it has printed this; rejects if it ends before. */
+    printed: (text: string) =>
+      new Promise<void>((resolve, reject) => {
         const look = (): void => (output.stdout.includes(text) ? resolve() : undefined)
         child.stdout.on('data', look)
         look()
         void exited.then((code) => reject(new Error(`ended with ${code}: ${output.stdout}${output.stderr}`)), reject)
       }),
-    write: (line) => void child.stdin.write(`${line}\n`),
-    signal: (name) => {
+    /** Gives it a line. */
+    write: (line: string) => void child.stdin.write(`${line}\n`),
+    /** Sends a signal to it and to its children, as a terminal does. */
+    signal: (name: 'SIGINT' | 'SIGTERM' | 'SIGKILL') => {
       if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
         process.kill(-child.pid, name)
     },

@@ -22,14 +22,6 @@ export const invalidIn = async (document: OpenAPIV3_1.Document): Promise<unknown
   return valid ? undefined : errors
 }
 
-/** One finding of `redocly lint`. */
-interface Finding {
-  readonly severity: 'error' | 'warn'
-  readonly ruleId: string
-  readonly message: string
-  readonly where: string | undefined
-}
-
 interface RedoclyReport {
   readonly problems: ReadonlyArray<{
     readonly severity: 'error' | 'warn'
@@ -42,10 +34,7 @@ interface RedoclyReport {
 const redocly = join(dirname(createRequire(import.meta.url).resolve('@redocly/cli/package.json')), 'bin', 'cli.js')
 
 /** The findings of `redocly lint` with these rules beside its recommended ones. It fetches and reports nothing. */
-export const lint = async (
-  document: OpenAPIV3_1.Document,
-  rules: Readonly<Record<string, unknown>> = {},
-): Promise<Finding[]> => {
+export const lint = async (document: OpenAPIV3_1.Document, rules: Readonly<Record<string, unknown>> = {}) => {
   const folder = await mkdtemp(join(tmpdir(), 'lint-'))
   try {
     const [file, config] = [join(folder, 'openapi.json'), join(folder, 'redocly.yaml')]

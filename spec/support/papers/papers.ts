@@ -17,19 +17,13 @@ export const papers = (): string[] =>
     ...['.github', 'examples', 'src', 'spec'].flatMap((folder) => markdownIn(folder, true)),
   ].sort()
 
-/** A link of a Markdown file to another file, or to a heading. */
-interface Link {
-  readonly paper: string
-  readonly target: string
-}
-
 const prose = (path: string) =>
   readFileSync(repository + path, 'utf8')
     .replace(/^```[\s\S]*?^```$/gm, '')
     .replace(/`[^`\n]*`/g, 'code')
 
-/** The links that do not leave the repository. */
-export const linksOf = (paper: string): Link[] =>
+/** The links to another file, or to a heading, that do not leave the repository. */
+export const linksOf = (paper: string) =>
   [...prose(paper).matchAll(/\]\(([^)\s]+)\)/g)]
     .map(([, target = '']) => ({ paper, target }))
     .filter(({ target }) => !/^[a-z]+:/.test(target))
@@ -50,7 +44,7 @@ const anchorsOf = (path: string): string[] =>
   ].map(([, heading = '']) => anchorOf(heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')))
 
 /** Why a link leads nowhere; undefined if it leads somewhere. */
-export const brokenLink = ({ paper, target }: Link): string | undefined => {
+export const brokenLink = ({ paper, target }: ReturnType<typeof linksOf>[number]): string | undefined => {
   const [file = '', anchor] = target.split('#')
   const path = file === '' ? paper : posix.join(posix.dirname(paper), decodeURIComponent(file))
   if (path.startsWith('..')) return `${paper} links out of the repository: ${target}`

@@ -2,14 +2,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { repository } from '../projects/typecheck.js'
 
-/** One citation of a rule. */
-interface Citation {
-  readonly id: string
-  /** File and line. */
-  readonly where: string
-  readonly file: string
-}
-
 const requirements = readFileSync(`${repository}spec/requirements.md`, 'utf8')
 
 /** The ids in the order of the page: `5.6.4`, `A-39`, `D-R10`, `R03`. */
@@ -43,34 +35,26 @@ const behaviorId = /(?:\bspec |(?<=['"`]))(\d(?:\.\d)?(?:\.\d)?)(?![\d.]*\d)(?=[
 // `5.6.2 to 5.6.5`, `5.1.5, 7.1`, `5.4, 5.5`
 const more = /(?:\bspec |['"`])\d(?:\.\d)+(?: to |, | and )(\d(?:\.\d){1,2})(?=[ ,:)])/g
 
-const citationsIn = (file: string): Citation[] =>
-  readFileSync(repository + file, 'utf8')
-    .split('\n')
-    .flatMap((line, index) => {
-      const where = `${file}:${index + 1}`
-      const behavior = [...line.matchAll(behaviorId), ...line.matchAll(more)]
-        .filter(([whole, id = '']) => whole.startsWith('spec') || /^[57]\./.test(id))
-        .map(([, id = '']) => id)
-      return [...[...line.matchAll(rowId)].map(([id]) => id), ...behavior].map((id) => ({ id, where, file }))
-    })
-
-/** Every citation of a rule by number. */
-export const citations = (...folders: ReadonlyArray<string>): Citation[] =>
-  folders.flatMap(programs).flatMap(citationsIn)
-
-/** Every citation of a decision by its question. */
-export const decisionsCited = (...folders: ReadonlyArray<string>): Citation[] =>
+// What the lines of some folders cite, each with its file and line
+const citedBy = (idsOf: (line: string) => ReadonlyArray<string>, folders: ReadonlyArray<string>) =>
   folders.flatMap(programs).flatMap((file) =>
     readFileSync(repository + file, 'utf8')
       .split('\n')
-      .flatMap((line, index) =>
-        [...line.matchAll(/\bdecisions? "([^"]+)"/g)].map(([, id = '']) => ({
-          id,
-          where: `${file}:${index + 1}`,
-          file,
-        })),
-      ),
+      .flatMap((line, index) => idsOf(line).map((id) => ({ id, where: `${file}:${index + 1}`, file }))),
   )
+
+/** Every citation of a rule by number. */
+export const citations = (...folders: ReadonlyArray<string>) =>
+  citedBy((line) => {
+    const behavior = [...line.matchAll(behaviorId), ...line.matchAll(more)]
+      .filter(([whole, id = '']) => whole.startsWith('spec') || /^[57]\./.test(id))
+      .map(([, id = '']) => id)
+    return [...[...line.matchAll(rowId)].map(([id]) => id), ...behavior]
+  }, folders)
+
+/** Every citation of a decision by its question. */
+export const decisionsCited = (...folders: ReadonlyArray<string>) =>
+  citedBy((line) => [...line.matchAll(/\bdecisions? "([^"]+)"/g)].map(([, id = '']) => id), folders)
 
 const isSpec = (file: string) => file.endsWith('.spec.ts')
 

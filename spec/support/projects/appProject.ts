@@ -14,24 +14,11 @@ import { repository } from './typecheck.js'
 
 const run = promisify(execFile)
 
-/** What a program printed, and its exit code. */
-interface Ran {
-  readonly code: number
-  readonly text: string
-}
-
-/** A copy of an application. */
-export interface AppProject {
-  readonly folder: string
-  /** Runs Node. */
-  readonly node: (args: ReadonlyArray<string>, env?: Readonly<Record<string, string>>) => Promise<Ran>
-  /** Runs a program of node_modules/.bin, as `npx` does. */
-  readonly run: (program: string, args: ReadonlyArray<string>, env?: Readonly<Record<string, string>>) => Promise<Ran>
-  readonly remove: () => void
-}
+type Env = Readonly<Record<string, string>>
+export type AppProject = Awaited<ReturnType<typeof appProject>>
 
 /** Makes the project. `packages` maps the names that it imports to the names under which the repository has them. */
-export const appProject = async (app: string, packages: Readonly<Record<string, string>>): Promise<AppProject> => {
+export const appProject = async (app: string, packages: Readonly<Record<string, string>>) => {
   if (!existsSync(`${repository}spec/apps/node_modules`)) throw new Error('first: npm --prefix spec/apps ci')
   const above = realpathSync(mkdtempSync(join(tmpdir(), 'koa-with-auth-app-')))
   const folder = join(above, 'apps/app')
@@ -39,21 +26,17 @@ export const appProject = async (app: string, packages: Readonly<Record<string, 
   const options = { cwd: repository, maxBuffer: 1 << 26 }
   const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', above], options)
   const [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as ReadonlyArray<{ readonly filename: string }>
-  mkdirSync(join(modules, 'koa-with-auth'), { recursive: true })
-  await run('tar', [
-    '-xzf',
-    join(above, packed!.filename),
-    '--strip-components=1',
-    '-C',
-    join(modules, 'koa-with-auth'),
-  ])
+  const own = join(modules, 'koa-with-auth')
+  mkdirSync(own, { recursive: true })
+  await run('tar', ['-xzf', join(above, packed!.filename), '--strip-components=1', '-C', own])
   cpSync(`${repository}spec/apps/${app}`, folder, { recursive: true })
   for (const [name, installed] of Object.entries(packages)) {
     cpSync(`${repository}node_modules/${installed}`, join(modules, name), { recursive: true, dereference: true })
   }
   symlinkSync(`${repository}node_modules`, join(above, 'node_modules'))
   symlinkSync(`${repository}spec/apps/node_modules`, join(above, 'apps/node_modules'))
-  const node: AppProject['node'] = (args, env = {}) =>
+  /** Runs Node: what it printed, and its exit code. */
+  const node = (args: ReadonlyArray<string>, env: Env = {}) =>
     run(process.execPath, args, {
       cwd: folder,
       env: { ...process.env, NODE_ENV: 'test', ...env },
@@ -69,7 +52,9 @@ export const appProject = async (app: string, packages: Readonly<Record<string, 
   return {
     folder,
     node,
-    run: (program, args, env) => node([join(above, 'apps/node_modules/.bin', program), ...args], env),
+    /** Runs a program of node_modules/.bin, as `npx` does. */
+    run: (program: string, args: ReadonlyArray<string>, env?: Env) =>
+      node([join(above, 'apps/node_modules/.bin', program), ...args], env),
     remove: () => rmSync(above, { recursive: true, force: true }),
   }
 }

@@ -1,5 +1,5 @@
 /** Applications for the command `koa-with-auth audit`, good ones and broken ones, in a project with the built package. */
-import { compiled, exampleSources, userProject, type Run, type UserProject } from './userProject.js'
+import { compiled, exampleSources, userProject } from './userProject.js'
 
 /** The routes of an application, as an ES module. `more` adds registrations. */
 const routes = (more: string) => `
@@ -58,24 +58,14 @@ const files = {
   }),
 }
 
-/** A project with these applications, and with the example API below `examples`. */
-export interface CommandProject {
-  readonly folder: string
-  /** Runs `koa-with-auth` with these arguments, as `npx` does. */
-  readonly run: (...args: ReadonlyArray<string>) => Promise<Run>
-  /** Runs any other program of Node there. */
-  readonly node: UserProject['node']
-  readonly remove: () => void
-}
+export type CommandProject = ReturnType<typeof commandProject>
 
-/** Makes the project. */
-export const commandProject = (): CommandProject => {
+/** Makes a project with these applications, and with the example API below `examples`. */
+export const commandProject = () => {
   const built = exampleSources().map((path) => [path.replace(/ts$/, 'js'), compiled(path)] as const)
-  const { folder, node, remove } = userProject([], { ...files, ...Object.fromEntries(built) })
-  return {
-    folder,
-    node,
-    remove,
-    run: (...args) => node('node_modules/koa-with-auth/dist/command/main.js', ...args),
-  }
+  const project = userProject([], { ...files, ...Object.fromEntries(built) })
+  /** Runs `koa-with-auth` with these arguments, as `npx` does. */
+  const run = (...args: ReadonlyArray<string>) =>
+    project.node('node_modules/koa-with-auth/dist/command/main.js', ...args)
+  return { ...project, run }
 }

@@ -15,16 +15,7 @@ interface PackedFiles {
   readonly files: ReadonlyArray<{ readonly path: string }>
 }
 
-export interface PackedProject {
-  /** The empty project's folder. */
-  readonly folder: string
-  /** The tarball. */
-  readonly tarball: string
-  /** Packs again without scripts: what the package would contain now. */
-  readonly listFiles: (withFiles: Readonly<Record<string, string>>) => ReadonlyArray<string>
-  readonly files: ReadonlyArray<string>
-  readonly remove: () => void
-}
+export type PackedProject = ReturnType<typeof packedProject>
 
 const manifest = JSON.parse(readFileSync(`${repository}package.json`, 'utf8')) as { readonly files: string[] }
 
@@ -76,7 +67,7 @@ const pack = (folder: string): void => {
 }
 
 /** Packs, and installs the tarball in an empty project with these packages beside it, taken from the repository. */
-export const packedProject = (beside: ReadonlyArray<string>): PackedProject => {
+export const packedProject = (beside: ReadonlyArray<string>) => {
   const once = madeOnce('packed', pack)
   const packed = JSON.parse(readFileSync(join(once, 'packed.json'), 'utf8')) as PackedFiles
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'koa-with-auth-user-')))
@@ -89,7 +80,8 @@ export const packedProject = (beside: ReadonlyArray<string>): PackedProject => {
     folder,
     tarball: join(once, 'source', packed.filename),
     files: packed.files.map(({ path }) => path),
-    listFiles: (withFiles) => {
+    /** Packs again without scripts: what the package would contain with these files. */
+    listFiles: (withFiles: Readonly<Record<string, string>>): ReadonlyArray<string> => {
       const source = mkdtempSync(join(tmpdir(), 'koa-with-auth-source-'))
       cpSync(join(once, 'source'), source, { recursive: true, verbatimSymlinks: true })
       for (const [path, text] of Object.entries(withFiles)) {

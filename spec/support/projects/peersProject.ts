@@ -23,19 +23,8 @@ export const peersProject = (packed: string, name: string, peers: Peers, files: 
   }
   cpSync(join(packed, 'node_modules/koa-with-auth'), join(modules, 'koa-with-auth'), { recursive: true })
   const others = readdirSync(`${fromRepository}@types`).map((one) => `@types/${one}`)
-  for (const other of [
-    ...others,
-    'fp-ts',
-    'io-ts',
-    'jose',
-    'oauth4webapi',
-    'openid-client',
-    'fast-check',
-    '@libsql',
-    'openapi-types',
-    'valibot',
-    'zod',
-  ]) {
+  const own = 'fp-ts io-ts jose oauth4webapi openid-client fast-check @libsql openapi-types valibot zod'.split(' ')
+  for (const other of [...others, ...own]) {
     if (other in peers || naming.includes(other) || other === '@types/koa__router') continue
     symlinkSync(realpathSync(fromRepository + other), join(modules, other))
   }

@@ -1,6 +1,6 @@
 /** Typechecks files with the TypeScript compiler API. */
 import { readFileSync } from 'node:fs'
-import { dirname, relative } from 'node:path'
+import { dirname, posix, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 
@@ -12,16 +12,9 @@ const manifest = JSON.parse(readFileSync(`${repository}package.json`, 'utf8')) a
 }
 
 /** The modules that package.json exports, and their sources. */
-export const exportedModules = Object.entries(manifest.exports).flatMap(([path, built]) =>
-  typeof built === 'string'
-    ? []
-    : [
-        {
-          name: `koa-with-auth${path.slice(1)}`,
-          source: path === '.' ? 'src/index.ts' : `src/${path.slice(2)}/index.ts`,
-        },
-      ],
-)
+export const exportedModules = Object.entries(manifest.exports)
+  .filter(([, built]) => typeof built !== 'string')
+  .map(([path]) => ({ name: `koa-with-auth${path.slice(1)}`, source: posix.join('src', path, 'index.ts') }))
 
 /** The repository's own compiler options. */
 export const ownOptions = (): ts.CompilerOptions => {
@@ -35,12 +28,7 @@ export const ownOptions = (): ts.CompilerOptions => {
 }
 
 /** A mistake that the compiler found. */
-export interface Mistake {
-  readonly file: string
-  readonly line: number
-  readonly code: number
-  readonly message: string
-}
+export type Mistake = ReturnType<typeof mistakesIn>[number]
 
 // Declarations of libraries are a thousand files, so the programs of one process share them
 const parsed = new Map<string, ts.SourceFile | undefined>()
@@ -58,7 +46,7 @@ export const programOf = (files: ReadonlyArray<string>, given: ts.CompilerOption
   return ts.createProgram(files, options, { ...host, getSourceFile })
 }
 
-const mistakesIn = (diagnostics: ReadonlyArray<ts.Diagnostic>, root: string): Mistake[] =>
+const mistakesIn = (diagnostics: ReadonlyArray<ts.Diagnostic>, root: string) =>
   diagnostics.map(({ file, start = 0, code, messageText }) => ({
     file: file === undefined ? '' : relative(root, file.fileName),
     line: file === undefined ? 0 : file.getLineAndCharacterOfPosition(start).line + 1,

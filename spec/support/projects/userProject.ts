@@ -7,7 +7,7 @@ import ts from 'typescript'
 import { buildPackage } from './builtPackage.js'
 import { ownOptions, repository } from './typecheck.js'
 
-export interface Run {
+interface Run {
   readonly code: number
   /** Its output to stdout, then its output to stderr. */
   readonly output: string
@@ -15,12 +15,7 @@ export interface Run {
   readonly stderr: string
 }
 
-export interface UserProject {
-  readonly folder: string
-  /** Runs Node there until its end. */
-  readonly node: (...args: ReadonlyArray<string>) => Promise<Run>
-  readonly remove: () => void
-}
+export type UserProject = ReturnType<typeof userProject>
 
 const esModules = { module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler }
 
@@ -45,7 +40,7 @@ export const exampleSources = (): string[] =>
     .map((path) => `examples/${path}`)
 
 /** Makes it. `examples` are compiled into its folder, `files` are written as they are. */
-export const userProject = (examples: ReadonlyArray<string>, files: Readonly<Record<string, string>>): UserProject => {
+export const userProject = (examples: ReadonlyArray<string>, files: Readonly<Record<string, string>>) => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'koa-with-auth-tests-')))
   const write = (path: string, text: string): void => {
     mkdirSync(dirname(join(folder, path)), { recursive: true })
@@ -64,8 +59,9 @@ export const userProject = (examples: ReadonlyArray<string>, files: Readonly<Rec
   const { NODE_OPTIONS: _, NODE_TEST_CONTEXT: __, VITEST: ___, ...env } = process.env
   return {
     folder,
-    node: (...args) =>
-      new Promise((resolve) => {
+    /** Runs Node there until its end. */
+    node: (...args: ReadonlyArray<string>) =>
+      new Promise<Run>((resolve) => {
         const options = { cwd: folder, env: { ...env, NO_COLOR: '1', NODE_ENV: 'test' }, timeout: 60_000 }
         execFile(process.execPath, args, options, (error, stdout, stderr) => {
           resolve({ code: error === null ? 0 : Number(error.code ?? 1), output: stdout + stderr, stdout, stderr })

@@ -1,18 +1,14 @@
 /** The clocks of a test: the system clock, and the one of `performance.now()`. Timers and sockets are not affected. */
 import { onTestFinished, vi } from 'vitest'
 
-export interface Clock {
-  /** Lets time pass. */
-  readonly move: (ms: number) => void
-  /** Sets the system clock, forward or back. */
-  readonly set: (ms: number) => void
-}
+export type Clock = ReturnType<typeof stoppedClock>
 
-/** Stops the clocks until the test has finished. */
-export const stoppedClock = (): Clock => {
+/** Stops the clocks until the test has finished. `move` lets time pass, `set` sets the system clock, forward or back. */
+export const stoppedClock = () => {
   vi.useFakeTimers({ toFake: ['Date', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
-  return { move: (ms) => void vi.advanceTimersByTime(ms), set: (ms) => void vi.setSystemTime(Date.now() + ms) }
+  const move = (ms: number) => void vi.advanceTimersByTime(ms)
+  return { move, set: (ms: number) => void vi.setSystemTime(Date.now() + ms) }
 }
 
 /**

@@ -14,7 +14,8 @@ export interface Device {
 }
 
 const users = new Map(['anna', 'bert'].map((username) => [username, { username }]))
-const secret = await hash('a secret of some length')
+export const password = { username: 'anna', password: 'a secret of some length' }
+const secret = await hash(password.password)
 
 /** What tests read in a body. */
 interface DeviceBody {
@@ -23,12 +24,6 @@ interface DeviceBody {
   readonly handle?: string
   readonly reason?: string
   readonly proofs?: ReadonlyArray<string>
-}
-
-interface DeviceAnswer {
-  readonly status: number
-  readonly body: DeviceBody
-  readonly headers: Headers
 }
 
 type Options = Partial<SessionsOptions<Device | undefined>>
@@ -125,18 +120,12 @@ export const deviceSite = async (
     })
     const text = await response.text()
     const isJson = response.headers.get('Content-Type')?.includes('json') === true
-    const answer: DeviceAnswer = {
-      status: response.status,
-      // Safe: the tests compare it
-      body: (isJson ? JSON.parse(text) : { access_token: '' }) as DeviceBody,
-      headers: response.headers,
-    }
-    return answer
+    // Safe: the tests compare it
+    const read = (isJson ? JSON.parse(text) : { access_token: '' }) as DeviceBody
+    return { status: response.status, body: read, headers: response.headers }
   }
-  const cookieIn = ({ headers }: DeviceAnswer) => cookiesIn(headers)
+  const cookieIn = ({ headers }: { readonly headers: Headers }) => cookiesIn(headers)
   const signIn = async (path = '/device/sign-in', headers = {}): Promise<string> =>
-    (await ask(path, headers, { username: 'anna', password: 'a secret of some length' })).body.access_token
+    (await ask(path, headers, password)).body.access_token
   return { app, ask, cookieIn, signIn, kept, mails, port, errors, router, signals, endSession, logOutEverywhere, made }
 }
-
-export const password = { username: 'anna', password: 'a secret of some length' }

@@ -1,6 +1,6 @@
 /** Applications with a docs page, served for one test, and the parts of their pages. */
-import Koa from 'koa'
-import { afterEach } from 'vitest'
+import type { Next } from 'koa'
+import { appOf } from '../models/levels.js'
 import { ask, listen } from '../servers/server.js'
 
 /** The paths below `/docs`, and the document. */
@@ -33,17 +33,5 @@ export const listed = async (url: string): Promise<Listed> => {
   return Object.fromEntries(operations)
 }
 
-/** Serves applications until the end of each test. */
-export const sites = () => {
-  const closing: Array<() => Promise<void>> = []
-  afterEach(async () => {
-    for (const close of closing.splice(0)) await close()
-  })
-  return async (...middleware: ReadonlyArray<(ctx: never, next: Koa.Next) => unknown>) => {
-    const app = new Koa()
-    for (const one of middleware) app.use(one as Koa.Middleware)
-    const served = await listen(app)
-    closing.push(served.close)
-    return served
-  }
-}
+/** Serves an application until the test has finished. */
+export const serve = (...middleware: ReadonlyArray<(ctx: never, next: Next) => unknown>) => listen(appOf(...middleware))

@@ -2,11 +2,11 @@
 import { exampleApp } from '../../../examples/api/app.js'
 import { openDatabase } from '../../../examples/api/database.js'
 import { duringSuite } from '../runs/duringSuite.js'
-import { listen, type Served } from '../servers/server.js'
+import { listen } from '../servers/server.js'
 
 /** Serves it while the surrounding suite runs. */
-export const exampleSite = (): { readonly now: () => Served } => ({
-  now: duringSuite(
+export const exampleSite = () =>
+  duringSuite(
     async () => {
       const database = await openDatabase('file::memory:')
       const served = await listen(exampleApp({ database, keys: ['k'.repeat(32)], allowedAddresses: '127.0.0.1' }))
@@ -16,5 +16,4 @@ export const exampleSite = (): { readonly now: () => Served } => ({
       await close()
       database.close()
     },
-  ),
-})
+  )

@@ -5,21 +5,11 @@ import { withAuth, type AuthenticatorLike } from 'koa-with-auth'
 import { expect } from 'vitest'
 import { sendRaw, valuesOf, type RawAnswer } from '../servers/rawSocket.js'
 
-interface GuardedApp {
-  readonly app: Koa
-  /** How often any operation has run. */
-  readonly calls: () => number
-}
-
 interface Options {
   /** What an operation does. The default answers with the principal. */
   readonly handler?: (ctx: Context) => unknown
   /** Middleware above the router. */
   readonly above?: (app: Koa) => ReadonlyArray<Middleware>
-}
-
-const tellWhoCalled = (ctx: Context): void => {
-  ctx.body = { auth: authOf(ctx) }
 }
 
 /** `ctx.request.auth`, whatever its type. */
@@ -28,8 +18,8 @@ export const authOf = ({ request }: Context): unknown => Reflect.get(request, 'a
 /**
  * Every path answers every method, guarded by what `withAuth` accepts: an authenticator, a function, a list, or null.
  */
-export const guardedApp = (routes: Readonly<Record<string, unknown>>, options: Options = {}): GuardedApp => {
-  const { handler = tellWhoCalled, above = () => [] } = options
+export const guardedApp = (routes: Readonly<Record<string, unknown>>, options: Options = {}) => {
+  const { handler = (ctx) => (ctx.body = { auth: authOf(ctx) }), above = () => [] } = options
   let calls = 0
   const operation = (ctx: Context) => {
     calls++
@@ -43,6 +33,7 @@ export const guardedApp = (routes: Readonly<Record<string, unknown>>, options: O
   const app = new Koa()
   for (const middleware of above(app)) app.use(middleware)
   app.use(router.routes())
+  /** How often any operation has run. */
   return { app, calls: () => calls }
 }
 
@@ -54,23 +45,16 @@ export const rawRequest = (port: number, target: string, lines: ReadonlyArray<st
   return [`${target} HTTP/1.1`, ...host, 'Connection: close', ...lines, ...own, '', body].join('\r\n')
 }
 
-export const sendLines = (
-  port: number,
-  target: string,
-  lines: ReadonlyArray<string> = [],
-  body = '',
-): Promise<RawAnswer> => sendRaw(port, rawRequest(port, target, lines, body))
+export const sendLines = (...[port, ...sent]: Parameters<typeof rawRequest>): Promise<RawAnswer> =>
+  sendRaw(port, rawRequest(port, ...sent))
 
 /** Sends a request, and counts the operations that ran for it. */
 export const sendCounted = async (
-  { calls }: GuardedApp,
-  port: number,
-  target: string,
-  lines: ReadonlyArray<string> = [],
-  body = '',
+  { calls }: { readonly calls: () => number },
+  ...sent: Parameters<typeof sendLines>
 ): Promise<RawAnswer & { readonly ran: number }> => {
   const before = calls()
-  const answer = await sendLines(port, target, lines, body)
+  const answer = await sendLines(...sent)
   return { ...answer, ran: calls() - before }
 }
 

@@ -1,7 +1,7 @@
 /** An application with one operation for each kind of authenticator. All hooks return what the test sets. */
 import { either as E } from 'fp-ts'
 import type Koa from 'koa'
-import { type Middleware } from 'koa'
+import type { Middleware } from 'koa'
 import { createSession } from 'koa-session'
 import {
   apiKeyCookie,
@@ -13,9 +13,8 @@ import {
   sessionAuth,
 } from 'koa-with-auth'
 import { guardedApp, rawRequest } from './guardedApp.js'
-import { sendRaw, type RawAnswer } from '../servers/rawSocket.js'
-import type { Served } from '../servers/server.js'
-import { cookiesIn } from '../servers/server.js'
+import { sendRaw } from '../servers/rawSocket.js'
+import { cookiesIn, type Served } from '../servers/server.js'
 
 /** The credentials that every request to these operations carries. */
 export const CREDENTIALS = ['supersecret-token', 'supersecret-password', 'supersecret-key'] as const
@@ -69,11 +68,7 @@ export const hookedKinds = (above: (app: Koa) => ReadonlyArray<Middleware> = () 
   const sessionOf = async (url: string) => cookiesIn((await fetch(`${url}/sign-in`)).headers)
 
   /** Sends the request of a kind. Reports how often its hook was called and its operation ran. */
-  const send = async (
-    served: Served,
-    [kind, target, lines]: (typeof kinds)[number],
-    answer: () => unknown,
-  ): Promise<RawAnswer & { readonly ran: number; readonly asked: number }> => {
+  const send = async (served: Served, [kind, target, lines]: (typeof kinds)[number], answer: () => unknown) => {
     cookies ??= await sessionOf(served.url)
     hook = answer
     const [ran, before] = [under.calls(), asked]

@@ -3,11 +3,6 @@ import { either as E, option as O } from 'fp-ts'
 import fc, { type Arbitrary } from 'fast-check'
 import { AuthError } from 'koa-with-auth'
 
-/** A hook, and how it is printed in a counterexample. */
-interface HostileHook {
-  readonly hook: () => unknown
-}
-
 const raise = (error: unknown): never => {
   throw error
 }
@@ -18,20 +13,15 @@ const revoked = (): object => {
   return proxy
 }
 
+const throwing = (name: string): object =>
+  Object.defineProperty({}, name, { get: () => raise(name), enumerable: true, configurable: true })
+
 const peculiar: Readonly<Record<string, () => unknown>> = {
   'a revoked proxy': revoked,
   'a proxy that throws at every look': () => new Proxy({}, { has: () => raise('has'), get: () => raise('get') }),
   'a function whose properties throw': () => new Proxy(() => 1, { has: () => raise('has'), get: () => raise('get') }),
-  'a tag that throws': () => ({
-    get _tag() {
-      return raise('tag')
-    },
-  }),
-  'a then that throws when read': () => ({
-    get then() {
-      return raise('then')
-    },
-  }),
+  'a tag that throws': () => throwing('_tag'),
+  'a then that throws when read': () => throwing('then'),
   'a thenable that throws': () => ({ then: () => raise('thenable') }),
   'a thenable that resolves twice': () => ({ then: (go: (u: unknown) => void) => [go(false), go('late')] }),
   'a thenable that resolves to a thenable': () => ({ then: (go: (u: unknown) => void) => go(Promise.reject(null)) }),
@@ -39,12 +29,7 @@ const peculiar: Readonly<Record<string, () => unknown>> = {
   'a Some of nothing': () => ({ _tag: 'Some' }),
   'a Right of a revoked proxy': () => E.right(revoked()),
   'a Left of a revoked proxy': () => E.left(revoked()),
-  'a Left of a tag that throws': () =>
-    E.left({
-      get _tag() {
-        return raise('tag')
-      },
-    }),
+  'a Left of a tag that throws': () => E.left(throwing('_tag')),
   'an insufficient whose scope is no list': () => E.left({ _tag: 'insufficient', scope: 'read' }),
   'an AuthError without its fields': () => E.left({ _tag: 'raised' }),
   'an AuthError whose branches are no list': () => E.left({ _tag: 'invalid', branches: 1 }),
@@ -58,16 +43,11 @@ const peculiar: Readonly<Record<string, () => unknown>> = {
   'an AuthError': () => E.left(AuthError.expired),
 }
 
-const named: Arbitrary<HostileHook & { readonly name: string }> = fc
-  .constantFrom(...Object.entries(peculiar))
-  .map(([name, hook]) => ({ name, hook }))
+const named = fc.constantFrom(...Object.entries(peculiar)).map(([name, hook]) => ({ name, hook }))
 
 const plain = fc
   .anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true })
-  .map((value) => ({
-    name: fc.stringify(value),
-    hook: () => value,
-  }))
+  .map((value) => ({ name: fc.stringify(value), hook: () => value }))
 
 /** The ways in which a value can reach the layer. */
 const ways: Readonly<Record<string, (value: () => unknown) => unknown>> = {
@@ -82,8 +62,8 @@ const ways: Readonly<Record<string, (value: () => unknown) => unknown>> = {
   'in a Left, later': async (value) => E.left(value()),
 }
 
-/** Any hook. */
-export const hostile: Arbitrary<HostileHook> = fc
+/** Any hook, and how it is printed in a counterexample. */
+export const hostile: Arbitrary<{ readonly hook: () => unknown }> = fc
   .tuple(fc.oneof(named, plain), fc.constantFrom(...Object.entries(ways)))
   .map(([{ name, hook }, [way, reach]]) => ({
     hook: () => reach(hook),

@@ -17,6 +17,7 @@ import {
   type CodeFactor,
   type LinkMail,
 } from 'koa-with-auth/sign-in'
+import { taken } from '../runs/taken.js'
 import { sessionsApp, strongKey, type User, type Visitor } from './sessionsApp.js'
 
 let stored: Promise<string> | undefined
@@ -76,10 +77,7 @@ export const pagesSite = async ({
       app.use(router.routes())
     },
   })
-  const mail = async () => {
-    for (let at = 0; at < 1000 && mails.length === 0; at++) await new Promise((resolve) => setImmediate(resolve))
-    return mails.shift()
-  }
+  const mail = () => taken(mails)
   const send = (visitor: Visitor, path: string, type: string, body: string, accept: string) =>
     visitor.ask(path, { method: 'POST', headers: { 'Content-Type': type, Accept: accept }, body })
   return { site, mails, errors, mail, send, hooks: () => hooks }

@@ -45,15 +45,6 @@ export const passkeysIn = (store: Store) => ({
     (await recordsIn(store)).remove(...args),
 })
 
-type PasskeyView = ReturnType<typeof passkeysIn>
-
-export interface PasskeySite {
-  readonly app: Koa
-  readonly store: PasskeyView
-  /** How often the hooks and handlers after a ceremony ran. */
-  readonly calls: { signedIn: number; registered: number; steppedUp: number }
-}
-
 export interface PasskeySiteOptions {
   readonly passkeys?: Partial<PasskeysOptions<SiteUser>>
   readonly store?: Store
@@ -73,10 +64,11 @@ const page = `<!doctype html><html lang="en"><title>A site</title><link rel="ico
 <form><label>Name <input name="username" autocomplete="username webauthn"></label></form>`
 
 /** Makes the application. Users are all names but `gone`; signing in with a password takes any. */
-export const passkeySite = (options: PasskeySiteOptions = {}): PasskeySite => {
+export const passkeySite = (options: PasskeySiteOptions = {}) => {
   const store = options.store ?? memoryStore()
   const site = options.origin ?? origin
   const app = new Koa({ keys: options.keys ?? [randomBytes(32).toString('hex')] })
+  /** How often the hooks and handlers after a ceremony ran. */
   const calls = { signedIn: 0, registered: 0, steppedUp: 0 }
   const userOf = (username: string): SiteUser | undefined =>
     username === 'gone' ? undefined : { username, email: `${username}@shop.example`, isActive: true }
@@ -140,7 +132,6 @@ export const passkeySite = (options: PasskeySiteOptions = {}): PasskeySite => {
   router.post(
     '/sign-in/passkey',
     withAuth(null),
-
     finish(passkey, (_ctx, { proof }) => {
       calls.signedIn += 1
       return userOf(proof.subject)

@@ -12,7 +12,7 @@ import { oidc, providerAnswer, type OAuth2Kind, type OidcKind, type OidcOptions 
 import { SECRET } from '../servers/openIdProvider.js'
 import { reserved } from '../servers/server.js'
 import { strongKey } from './sessionsApp.js'
-import { userAgent, type Page, type UserAgent } from '../servers/userAgent.js'
+import { userAgent, type UserAgent } from '../servers/userAgent.js'
 
 type AnyKind = OidcKind | OAuth2Kind
 
@@ -31,7 +31,7 @@ export interface SiteOptions {
   /** Who an identity is, instead of the accounts. */
   readonly hook?: (done: Done) => unknown
   /** A hook for each intent, instead of one for all. */
-  readonly hooks?: (site: Pick<ProviderSite, 'accounts'>) => FinishHooks<Proof> | FinishHook<Proof>
+  readonly hooks?: (site: { readonly accounts: Map<string, string> }) => FinishHooks<Proof> | FinishHook<Proof>
   /** More routes. */
   readonly routes?: (router: Router, kinds: Readonly<Record<string, AnyKind>>, parts: Parts) => void
   readonly middleware?: Middleware
@@ -41,27 +41,7 @@ type Parts = Omit<Signing<never>, 'logIn'> & {
   readonly logIn: (ctx: Koa.Context, user: { readonly username: string }) => Promise<void>
 }
 
-export interface ProviderSite {
-  readonly origin: string
-  readonly port: number
-  readonly app: Koa
-  /** The signing keys. */
-  readonly keys: string[]
-  /** Identities by `issuer subject`, and whose they are. */
-  readonly accounts: Map<string, string>
-  /** What the hook got, in order. */
-  readonly done: Done[]
-  /** The answers of providers that came with it. */
-  readonly answers: unknown[]
-  /** What Koa's `error` event reported. */
-  readonly errors: unknown[]
-  /** Begins in a browser, and follows to the callback, which is not requested. */
-  readonly toCallback: (browser: UserAgent, name?: string, query?: string) => Promise<string>
-  /** The whole way. */
-  readonly signIn: (browser: UserAgent, name?: string) => Promise<Page>
-  /** Who is signed in, or `undefined`. */
-  readonly me: (browser: UserAgent) => Promise<string | undefined>
-}
+export type ProviderSite = Awaited<ReturnType<typeof providerSite>>
 
 /** What the site is registered as at providers. */
 export const SECRET_CLIENT = { id: 'shop', secret: SECRET }
@@ -82,17 +62,18 @@ export const shopAt = (issuer: string, callback: string, over: Partial<OidcOptio
 })
 
 /** Starts a site on a reserved port, which its provider may have to know before. */
-export const providerSite = async (
-  options: SiteOptions,
-  place?: Awaited<ReturnType<typeof reserved>>,
-): Promise<ProviderSite> => {
+export const providerSite = async (options: SiteOptions, place?: Awaited<ReturnType<typeof reserved>>) => {
   const { port, serve } = place ?? (await reserved())
   const origin = options.origin?.(port) ?? `http://localhost:${port}`
+  /** The signing keys. */
   const keys = options.keys ?? [strongKey]
   const app = new Koa({ keys })
+  /** What Koa's `error` event reported. */
   const errors: unknown[] = []
   app.on('error', (error: unknown) => errors.push(error))
+  /** Identities by `issuer subject`, and whose they are. */
   const accounts = new Map<string, string>()
+  /** What the hook got, in order, and the answers of providers that came with it. */
   const done: Done[] = []
   const answers: unknown[] = []
   if (options.middleware !== undefined) app.use(options.middleware)
@@ -165,7 +146,8 @@ export const providerSite = async (
   const respond = app.callback()
   serve((req, res) => void respond(req, res))
   const first = Object.keys(kinds)[0] ?? ''
-  const toCallback: ProviderSite['toCallback'] = async (browser, name = first, query = '') => {
+  /** Begins in a browser, and follows to the callback, which is not requested. */
+  const toCallback = async (browser: UserAgent, name = first, query = '') => {
     const start = `${origin}/sign-in/${name}${query}`
     const page = await browser.open(start, (url) => url.startsWith(`${origin}${callback(name)}`))
     if (page.stopped.startsWith(`${origin}${callback(name)}`)) return page.stopped
@@ -181,8 +163,10 @@ export const providerSite = async (
     answers,
     errors,
     toCallback,
-    signIn: async (browser, name) => browser.open(await toCallback(browser, name)),
-    me: async (browser) => {
+    /** The whole way. */
+    signIn: async (browser: UserAgent, name?: string) => browser.open(await toCallback(browser, name)),
+    /** Who is signed in, or `undefined`. */
+    me: async (browser: UserAgent) => {
       const { status, body } = await browser.send(`${origin}/me`)
       return status === 200 ? (JSON.parse(body) as { user: string }).user : undefined
     },

@@ -23,14 +23,7 @@ export interface SiteState {
   readonly resident: number
 }
 
-export interface Site {
-  readonly port: number
-  readonly pid: number
-  readonly state: () => Promise<SiteState>
-  /** Resets delays and failures. */
-  readonly reset: () => Promise<SiteState>
-  readonly stop: () => Promise<void>
-}
+export type Site = Awaited<ReturnType<typeof startSite>>
 
 interface SiteCommand {
   readonly command: string
@@ -46,9 +39,7 @@ const programs = ['App', 'Stores', 'Loop'].map((part) => `spec/support/sites/ses
  * The program of the site and the sources of the package as JavaScript, in a folder where the package finds itself by
  * its name. A test that needed `dist` would depend on when it was built.
  */
-export const buildSite = (
-  more: ReadonlyArray<string> = [],
-): { readonly folder: string; readonly remove: () => void } => {
+export const buildSite = (more: ReadonlyArray<string> = []) => {
   const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-site-'))
   const write = (from: string, to: string): void => {
     mkdirSync(dirname(join(folder, to)), { recursive: true })
@@ -72,15 +63,11 @@ export const siteCommand = (
 })
 
 /** Starts another program of the folder, and resolves when it prints its port. */
-export const startProgram = (
-  folder: string,
-  path: string,
-  env: Readonly<Record<string, string>>,
-): Promise<Pick<Site, 'port' | 'stop'>> =>
+export const startProgram = (folder: string, path: string, env: Readonly<Record<string, string>>) =>
   startSite({ command: process.execPath, args: [join(folder, `${path}.js`)], env: { NODE_ENV: 'test', ...env } })
 
 /** Starts a site, and resolves when it listens. */
-export const startSite = async ({ command, args, env }: SiteCommand): Promise<Site> => {
+export const startSite = async ({ command, args, env }: SiteCommand) => {
   const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const port = await new Promise<number>((resolve, reject) => {
@@ -103,6 +90,7 @@ export const startSite = async ({ command, args, env }: SiteCommand): Promise<Si
     port,
     pid: child.pid ?? 0,
     state: () => ask('GET'),
+    /** Resets delays and failures. */
     reset: () => ask('POST'),
     stop: () => {
       child.kill('SIGKILL')

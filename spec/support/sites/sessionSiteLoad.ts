@@ -14,10 +14,7 @@ export interface Entry extends Reply {
   readonly isOfAnother: boolean
 }
 
-export interface Load {
-  readonly entries: ReadonlyArray<Entry>
-  readonly stop: () => Promise<void>
-}
+export type Load = Awaited<ReturnType<typeof startLoad>>
 
 const size = 50
 // Between two requests of a client, in milliseconds
@@ -61,7 +58,7 @@ const wrongCookies = async (port: number): Promise<string[]> => {
 }
 
 /** Signs fifty users in, and lets them and the others work until `stop`. */
-export const startLoad = async (port: number): Promise<Load> => {
+export const startLoad = async (port: number) => {
   const entries: Entry[] = []
   let isOver = false
   const work = async (client: SiteClient, turns: ReadonlyArray<Step>, name: string): Promise<void> => {

@@ -28,7 +28,7 @@ const waited = (): number => {
 }
 
 /** Watches this thread. Returns the longest time since `reset`, in milliseconds. */
-export const watchLoop = (): { readonly heldFor: () => number; readonly reset: () => void } => {
+export const watchLoop = () => {
   const shared = new SharedArrayBuffer(8)
   const gap = new Float64Array(shared)
   new Worker(beside, { eval: true, workerData: shared }).unref()
@@ -40,10 +40,5 @@ export const watchLoop = (): { readonly heldFor: () => number; readonly reset: (
     gap[0] = 0
     last = now
   }, interval)
-  return {
-    heldFor: () => longest,
-    reset: () => {
-      longest = 0
-    },
-  }
+  return { heldFor: () => longest, reset: () => void (longest = 0) }
 }

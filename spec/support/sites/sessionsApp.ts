@@ -36,18 +36,12 @@ export interface User {
 }
 
 /** A store that records its calls as `get`, `insert`, ..., and can be made to fail. */
-interface WatchedStore extends Store {
-  readonly asked: string[]
-  /** The keys of sessions that it got. */
-  readonly ids: Set<string>
-  /** What a method does instead of asking the store; `undefined` means that it works. */
-  readonly instead: { [M in StoreMethod]?: Store[M] | undefined }
-}
-
-const watchedStore = (store: () => Store): WatchedStore => {
+const watchedStore = (store: () => Store) => {
   const asked: string[] = []
+  /** The keys of sessions that it got. */
   const ids = new Set<string>()
-  const instead: WatchedStore['instead'] = {}
+  /** What a method does instead of asking the store; `undefined` means that it works. */
+  const instead: { [M in StoreMethod]?: Store[M] | undefined } = {}
   const watched = aroundStore(store, (method, args, ask) => {
     asked.push(method)
     for (const key of [args[0]].flat().map(String)) if (key.startsWith('koa-with-auth/session/')) ids.add(key)
@@ -57,19 +51,7 @@ const watchedStore = (store: () => Store): WatchedStore => {
   return { ...watched, asked, ids, instead }
 }
 
-export interface SessionsApp extends Running {
-  readonly app: Koa
-  readonly users: Map<string, User>
-  readonly store: WatchedStore
-  readonly signing: Signing<User>
-  /** How often a user was loaded. */
-  readonly loaded: () => number
-  /** Continues the requests that wait at `/slow`. */
-  readonly release: () => void
-  /** Resolves when a request waits at `/slow`. */
-  readonly waiting: () => Promise<void>
-  readonly visitor: (cookies?: ReadonlyMap<string, string>) => Visitor
-}
+export type SessionsApp = Awaited<ReturnType<typeof sessionsApp>>
 
 export interface SessionsAppOptions extends Omit<SessionsOptions<User | undefined>, 'loadUser' | 'store'> {
   readonly keys?: Koa['keys']
@@ -83,18 +65,16 @@ export interface SessionsAppOptions extends Omit<SessionsOptions<User | undefine
 
 /** Serves an application with sessions until the test has finished. */
 export const sessionsApp = async (
-  store: () => Store = (
-    (kept) => () =>
-      kept
-  )(memoryStore()),
+  given?: () => Store,
   { keys = [strongKey], above, below, acts = {}, trustedOrigins = [], ...options }: SessionsAppOptions = {},
-): Promise<SessionsApp> => {
+) => {
+  const kept = memoryStore()
   const users = new Map<string, User>([
     ['anna', anna],
     ['sam', { username: 'sam', isStaff: true }],
     ['root', { username: 'root', isSuperuser: true }],
   ])
-  const watched = watchedStore(store)
+  const store = watchedStore(given ?? (() => kept))
   let loaded = 0
   let made: { readonly app: Koa; readonly signing: Signing<User> } | undefined
   const gate = gates()
@@ -105,7 +85,7 @@ export const sessionsApp = async (
       loaded++
       return users.get(id)
     }
-    const signing = sessions(app, { ...options, loadUser, store: watched })
+    const signing = sessions(app, { ...options, loadUser, store })
     made = { app, signing }
     app.use(authSettings({ trustedOrigins }))
     below?.(app, signing)
@@ -169,11 +149,14 @@ export const sessionsApp = async (
     ...api,
     ...made!,
     users,
-    store: watched,
+    store,
+    /** How often a user was loaded. */
     loaded: () => loaded,
+    /** Continues the requests that wait at `/slow`. */
     release: gate.release,
+    /** Resolves when a request waits at `/slow`. */
     waiting: gate.waiting,
-    visitor: (cookies) => visitor(api, cookies),
+    visitor: (cookies?: ReadonlyMap<string, string>) => visitor(api, cookies),
   }
 }
 

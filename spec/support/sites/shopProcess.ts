@@ -2,6 +2,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import type { Mail } from '../../../examples/shop/mail.js'
 import { exampleProject, start } from '../papers/examplesProcess.js'
@@ -13,29 +14,10 @@ import { jsonClient, type JsonClient } from '../servers/jsonClient.js'
 /** The key of its cookies, if no other is given. */
 export const KEY = 'a key of the shop that is long enough'
 
-export interface ShopProcess {
-  readonly url: string
-  /** The same, as browsers know it. */
-  readonly origin: string
-  /** A client, with the cookies of another one if it is given. */
-  readonly client: (from?: JsonClient) => JsonClient
-  /** What it printed after its start. */
-  readonly log: () => string
-  /** Ends it as a terminal does, and resolves to its exit code. */
-  readonly stop: () => Promise<number | null>
-}
-
-interface ShopMachine {
-  /** The next mail. */
-  readonly mail: () => Promise<Mail>
-  /** Starts a process until the test has finished. All share the file, the mails and the origin. */
-  readonly start: (env?: NodeJS.ProcessEnv) => Promise<ShopProcess>
-}
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+export type ShopProcess = Awaited<ReturnType<ReturnType<typeof machine>['start']>>
 
 /** A machine for each test, while the surrounding suite runs. Call it inside of tests. */
-export const shopMachines = (): (() => ShopMachine) => {
+export const shopMachines = () => {
   let project: UserProject | undefined
   beforeAll(() => {
     project = exampleProject()
@@ -45,7 +27,7 @@ export const shopMachines = (): (() => ShopMachine) => {
   return () => machine(project!.folder)
 }
 
-const machine = (folder: string): ShopMachine => {
+const machine = (folder: string) => {
   const own = mkdtempSync(join(tmpdir(), 'shop-machine-'))
   const mailFolder = join(own, 'mails')
   mkdirSync(mailFolder)
@@ -53,6 +35,7 @@ const machine = (folder: string): ShopMachine => {
   const read = new Set<string>()
   const next = () => readdirSync(mailFolder).find((name) => !name.startsWith('.') && !read.has(name))
   return {
+    /** The next mail. */
     mail: async () => {
       for (let at = 0; at < 12_000 && next() === undefined; at++) await pause(10)
       const name = next()
@@ -61,7 +44,8 @@ const machine = (folder: string): ShopMachine => {
       // Safe: the shop wrote it
       return JSON.parse(readFileSync(join(mailFolder, name), 'utf8')) as Mail
     },
-    start: async (env = {}) => {
+    /** Starts a process until the test has finished. All share the file, the mails and the origin. */
+    start: async (env: NodeJS.ProcessEnv = {}) => {
       const port = await freePort()
       const running = start(folder, process.execPath, ['examples/shop/server.js'], {
         PORT: String(port),
@@ -80,9 +64,13 @@ const machine = (folder: string): ShopMachine => {
       const url = `http://127.0.0.1:${port}`
       return {
         url,
+        /** The same, as browsers know it. */
         origin: `http://localhost:${port}`,
-        client: (from) => jsonClient(() => url, from),
+        /** A client, with the cookies of another one if it is given. */
+        client: (from?: JsonClient) => jsonClient(() => url, from),
+        /** What it printed after its start. */
         log: () => running.output.stdout.split('Stop with Ctrl-C.\n').slice(1).join('') + running.output.stderr,
+        /** Ends it as a terminal does, and resolves to its exit code. */
         stop: () => {
           running.signal('SIGTERM')
           return running.exited

@@ -5,27 +5,18 @@ import { join } from 'node:path'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { onTestFinished } from 'vitest'
-import { openAccounts, type Accounts } from '../../../examples/shop/accounts.js'
+import { openAccounts } from '../../../examples/shop/accounts.js'
 import { shopApp } from '../../../examples/shop/app.js'
 import { openDatabase } from '../../../examples/shop/database.js'
 import type { Mail } from '../../../examples/shop/mail.js'
 import { settingsIn, type ProviderSettings } from '../../../examples/shop/settings.js'
 import { limitersOf } from '../../../examples/shop/shop.js'
-import { jsonClient, type JsonClient } from '../servers/jsonClient.js'
+import { taken } from '../runs/taken.js'
+import { jsonClient } from '../servers/jsonClient.js'
 import { openIdProvider, SECRET, type OpenIdProvider } from '../servers/openIdProvider.js'
 import { reserved } from '../servers/server.js'
 
-export interface ShopSite {
-  readonly origin: string
-  readonly accounts: Accounts
-  readonly mails: Mail[]
-  readonly mail: () => Promise<Mail>
-  /** The errors that Koa reported. */
-  readonly exceptions: unknown[]
-  readonly client: () => JsonClient
-  /** A client that is signed in as this user. */
-  readonly signedIn: (user?: string) => Promise<JsonClient>
-}
+export type ShopSite = Awaited<ReturnType<typeof shopSite>>
 
 interface ShopSiteOptions {
   readonly env?: Readonly<Record<string, string>>
@@ -42,7 +33,7 @@ export const registeredAt = (origin: string) =>
   })
 
 /** Starts it until the test has finished. */
-export const shopSite = async (options: ShopSiteOptions = {}): Promise<ShopSite> => {
+export const shopSite = async (options: ShopSiteOptions = {}) => {
   const folder = mkdtempSync(join(tmpdir(), 'shop-'))
   const url = options.url ?? `file:${join(folder, 'shop.db')}`
   const database = await openDatabase(url)
@@ -65,6 +56,7 @@ export const shopSite = async (options: ShopSiteOptions = {}): Promise<ShopSite>
     send: async (mail) => void mails.push(mail),
     provider: { id: 'shop', secret: SECRET, ...provider },
   })
+  /** The errors that Koa reported. */
   const exceptions: unknown[] = []
   app.silent = true
   app.on('error', (error) => exceptions.push(error))
@@ -75,15 +67,9 @@ export const shopSite = async (options: ShopSiteOptions = {}): Promise<ShopSite>
     accounts,
     mails,
     exceptions,
-    mail: async () => {
-      for (let at = 0; at < 24_000; at++) {
-        const one = mails.shift()
-        if (one !== undefined) return one
-        await new Promise((resolve) => setTimeout(resolve, 5))
-      }
-      throw new Error('no mail came')
-    },
+    mail: () => taken(mails),
     client,
+    /** A client that is signed in as this user. */
     signedIn: async (user = 'anna') => {
       const visitor = client()
       const { status } = await visitor.post('/sign-in/password', { username: user, password: `${user}-secret` })
@@ -96,8 +82,4 @@ export const shopSite = async (options: ShopSiteOptions = {}): Promise<ShopSite>
 /** A password that will do. */
 export const ANOTHER = 'four words for the next year'
 
-/** The path and the query of a link. */
-export const pathOf = (link = ''): string => {
-  const { pathname, search } = new URL(link)
-  return pathname + search
-}
+export { pathOf } from './signInSite.js'

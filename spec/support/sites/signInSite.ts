@@ -1,7 +1,7 @@
 /** One application that signs in in every way of `koa-with-auth/sign-in`, for one test. Mails go into a list. */
 import Router from '@koa/router'
 import { sessionAuth, withAuth } from 'koa-with-auth'
-import { type SessionsOptions } from 'koa-with-auth/sessions'
+import type { SessionsOptions } from 'koa-with-auth/sessions'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import {
   begin,
@@ -19,7 +19,8 @@ import {
 } from 'koa-with-auth/sign-in'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import type { Sending } from '../models/behavior.js'
-import { sessionsApp, strongKey, type SessionsApp, type User, type Visitor } from './sessionsApp.js'
+import { taken } from '../runs/taken.js'
+import { sessionsApp, strongKey, type User, type Visitor } from './sessionsApp.js'
 
 const person = (username: string) => ({
   username,
@@ -31,18 +32,7 @@ const person = (username: string) => ({
   recovery: new Set<string>(),
 })
 
-export interface SignInSite extends SessionsApp {
-  readonly people: Map<string, ReturnType<typeof person>>
-  readonly mails: Array<SignInMail | LinkMail>
-  /** The users who were signed in where links began. */
-  readonly subjects: ReadonlyArray<string | undefined>
-  /** Resolves to the next mail. */
-  readonly mail: () => Promise<SignInMail>
-  /** What `POST /forge` does to the data of the session. */
-  readonly forging: { with: (data: object) => unknown }
-  /** How often a hook of `finish` ran. */
-  readonly hooks: () => number
-}
+export type SignInSite = Awaited<ReturnType<typeof signInSite>>
 
 interface SignInSiteOptions {
   readonly keys?: string[]
@@ -68,7 +58,7 @@ export const sendJson = (visitor: Visitor, path: string, body: object, headers: 
   } satisfies Sending)
 
 /** The path and the query of a link. */
-export const pathOf = (link: string): string => {
+export const pathOf = (link = ''): string => {
   const { pathname, search } = new URL(link)
   return pathname + search
 }
@@ -76,12 +66,14 @@ export const pathOf = (link: string): string => {
 export const signInSite = async (
   store?: () => Store,
   { keys = [strongKey], limit = 50, lifetime, send, isGood, ...options }: SignInSiteOptions = {},
-): Promise<SignInSite> => {
+) => {
   const people = new Map(['anna', 'bert'].map((name) => [name, person(name)]))
   const byAddress = (address: string) => [...people.values()].find((one) => one.address === address)
   const mails: Array<SignInMail | LinkMail> = []
+  /** The users who were signed in where links began. */
   const subjects: Array<string | undefined> = []
   let hooks = 0
+  /** What `POST /forge` does to the data of the session. */
   const forging = { with: (_data: object): unknown => undefined }
   const inMemory = memoryStore()
   const counted = <A>(value: A): A => {
@@ -240,15 +232,10 @@ export const signInSite = async (
     people,
     mails,
     subjects,
+    /** How often a hook of `finish` ran. */
     hooks: () => hooks,
-    mail: async () => {
-      for (let at = 0; at < 24_000; at++) {
-        const one = mails.shift()
-        if (one !== undefined) return { code: '', ...one }
-        await new Promise((resolve) => setTimeout(resolve, 5))
-      }
-      throw new Error('no mail came')
-    },
+    /** Resolves to the next mail. */
+    mail: async (): Promise<SignInMail> => ({ code: '', ...(await taken(mails)) }),
   }
 }
 

@@ -17,11 +17,7 @@ const isOpen = (port: number): Promise<boolean> =>
   })
 
 /** Expects that it completes the request that it has begun, takes no other, and ends with 0. */
-export const expectGracefulEnd = async (
-  folder: string,
-  program: string,
-  env: Record<string, string>,
-): Promise<void> => {
+export const expectGracefulEnd = async (folder: string, program: string, env: Record<string, string>) => {
   const port = await freePort()
   const running = start(folder, process.execPath, [program], { ...env, PORT: String(port) })
   try {

@@ -3,16 +3,11 @@ import { onTestFinished } from 'vitest'
 import { site } from '../../../examples/create/templates/site/src/app.js'
 import { settingsIn } from '../../../examples/create/templates/site/src/settings.js'
 import { openDatabase } from '../../../examples/create/templates/site/src/store.js'
+import { taken } from '../runs/taken.js'
 import { reserved } from '../servers/server.js'
 import { userAgent, type Page } from '../servers/userAgent.js'
 
-export interface TemplateSite {
-  readonly origin: string
-  /** The link of the next mail that has one. */
-  readonly link: () => Promise<string>
-  /** All mails: to whom, and the subject. */
-  readonly mails: ReadonlyArray<readonly [to: string, subject: string]>
-}
+export type TemplateSite = Awaited<ReturnType<typeof templateSite>>
 
 interface TemplateSiteOptions {
   readonly url?: string
@@ -21,11 +16,11 @@ interface TemplateSiteOptions {
 }
 
 /** Serves it until the test ends. Each call is as another process. */
-export const templateSite = async (options: TemplateSiteOptions = {}): Promise<TemplateSite> => {
+export const templateSite = async (options: TemplateSiteOptions = {}) => {
   const { url = 'file::memory:', redisUrl, env = {} } = options
   const links: string[] = []
-  const mails: Array<readonly [string, string]> = []
-  let arrived = (): void => {}
+  /** All mails: to whom, and the subject. */
+  const mails: Array<readonly [to: string, subject: string]> = []
   const database = await openDatabase(url, redisUrl)
   // what is registered last ends first: the server
   onTestFinished(() => database.close())
@@ -33,20 +28,12 @@ export const templateSite = async (options: TemplateSiteOptions = {}): Promise<T
   const origin = `http://localhost:${port}`
   const send = async (to: string, subject: string, text: string): Promise<void> => {
     mails.push([to, subject])
-    const [link] = /http\S+/.exec(text) ?? []
-    if (link === undefined) return
-    links.push(link)
-    arrived()
+    links.push(...(/http\S+/.exec(text) ?? []))
   }
   serve((await site(settingsIn({ ORIGIN: origin, ...env }), database, send)).callback())
-  return {
-    origin,
-    mails,
-    link: async () => {
-      if (links.length === 0) await new Promise<void>((resolve) => (arrived = resolve))
-      return links.shift() ?? ''
-    },
-  }
+  /** The link of the next mail that has one. */
+  const link = () => taken(links)
+  return { origin, mails, link }
 }
 
 /** A browser at the site, without scripts: forms, and the heading and the message of the page that follows. */

@@ -8,22 +8,7 @@ import { authOf, guardedApp } from './guardedApp.js'
 import { API, identityProvider } from '../servers/identityProvider.js'
 import { ask, listen } from '../servers/server.js'
 
-export interface TokenSite {
-  readonly url: string
-  readonly port: number
-  readonly app: Koa
-  readonly errors: ReadonlyArray<unknown>
-  readonly ran: () => number
-  /** Sends a token, or none, to `/me`. */
-  readonly get: (
-    token?: string,
-    headers?: Readonly<Record<string, string>>,
-    method?: string,
-  ) => Promise<Awaited<ReturnType<typeof ask>> & { readonly ran: number }>
-  /** The status of the same request, and how often the operation ran for it. */
-  readonly outcome: (...sent: Parameters<TokenSite['get']>) => Promise<readonly [status: number, ran: number]>
-  readonly status: (...sent: Parameters<TokenSite['get']>) => Promise<number>
-}
+export type TokenSite = Awaited<ReturnType<typeof tokenSite>>
 
 export type Guard = Authenticator<unknown> | ReadonlyArray<unknown>
 
@@ -33,20 +18,23 @@ interface Options {
 }
 
 /** Serves it until the test has finished. */
-export const tokenSite = async (auth: Guard, options: Options = {}): Promise<TokenSite> => {
+export const tokenSite = async (auth: Guard, options: Options = {}) => {
   const tell = (ctx: Context) => {
     ctx.body = authOf(ctx)
   }
   const { app, calls } = guardedApp({ '/me': auth }, { handler: tell, ...options })
   const { url, port, errors } = await listen(app)
-  const get: TokenSite['get'] = async (token, headers = {}, method = 'GET') => {
+  /** Sends a token, or none, to `/me`. */
+  const get = async (token?: string, headers: Readonly<Record<string, string>> = {}, method = 'GET') => {
     const before = calls()
     const own = token === undefined ? {} : { Authorization: `Bearer ${token}` }
     const answer = await ask(`${url}/me`, { method, headers: { ...own, ...headers } })
     return { ...answer, ran: calls() - before }
   }
-  const outcome: TokenSite['outcome'] = (...sent) => get(...sent).then(({ status, ran }) => [status, ran] as const)
-  const status: TokenSite['status'] = async (...sent) => (await outcome(...sent))[0]
+  type Sent = Parameters<typeof get>
+  /** The status of the same request, and how often the operation ran for it. */
+  const outcome = (...sent: Sent) => get(...sent).then(({ status, ran }) => [status, ran] as const)
+  const status = async (...sent: Sent) => (await get(...sent)).status
   return { url, port, app, errors, ran: calls, get, outcome, status }
 }
 

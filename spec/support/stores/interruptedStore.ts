@@ -2,16 +2,14 @@
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 
 /** `meanwhile` runs once, while a session and the stamp of its user are being read. */
-export const interruptedStore = (): {
-  readonly store: Store
-  readonly meanwhile: Array<() => Promise<unknown>>
-} => {
-  const store = memoryStore()
+export const interruptedStore = () => {
+  const kept = memoryStore()
   const meanwhile: Array<() => Promise<unknown>> = []
   const get = async (keys: ReadonlyArray<string>) => {
-    const texts = await store.get(keys)
+    const texts = await kept.get(keys)
     for (const run of meanwhile.splice(0)) await run()
     return texts
   }
-  return { store: { ...store, get }, meanwhile }
+  const store: Store = { ...kept, get }
+  return { store, meanwhile }
 }

@@ -8,23 +8,18 @@ export type SqliteEngine = NonNullable<SqliteOptions['engine']>
 export const engines: ReadonlyArray<SqliteEngine> =
   process.getBuiltinModule('node:sqlite') === undefined ? ['@libsql/client'] : ['node:sqlite', '@libsql/client']
 
-/** A connection beside that of a store. */
-export interface Another {
-  readonly execute: (sql: string) => ReadonlyArray<Readonly<Record<string, unknown>>>
-  /** Takes the lock for writes. The result gives it back. */
-  readonly lock: () => () => void
-  readonly close: () => void
-}
+export type Another = ReturnType<typeof another>
 
 /**
  * Another connection to a file. It has the engine of the store, because two engines in one process do not see each other's
  * locks: the system knows locks of processes, and each engine knows only its own connections.
  */
-export const another = (path: string, engine?: SqliteEngine): Another => {
+export const another = (path: string, engine?: SqliteEngine) => {
   const connection = openSqlite(`file:${path}`, engine)
   connection.exec('pragma busy_timeout = 5000')
   return {
-    execute: (sql) => connection.prepare(sql).all(),
+    execute: (sql: string) => connection.prepare(sql).all(),
+    /** Takes the lock for writes. The result gives it back. */
     lock: () => {
       connection.exec('begin immediate')
       return () => connection.exec('rollback')

@@ -1,18 +1,17 @@
 /** Every engine of `Store` with its real database, and stores that note what they are asked, or stop in the middle of a change. */
 import type { Store } from 'koa-with-auth/stores'
-import { beforeAll } from 'vitest'
+import { duringSuite } from '../runs/duringSuite.js'
 import { aroundStore } from './aroundStore.js'
 import { describeEveryEngine } from './databases.js'
 
 /** Runs a suite over every engine, on one store for the whole suite. */
 export const overEveryStore = (suite: (store: () => Store, name: string) => void): void =>
-  describeEveryEngine((make, name) => {
-    let store: Store | undefined
-    beforeAll(async () => {
-      store = await make()
-    })
-    suite(() => store!, name)
-  })
+  describeEveryEngine((make, name) =>
+    suite(
+      duringSuite(make, () => {}),
+      name,
+    ),
+  )
 
 /** A store whose methods each wait for a step of a scheduler, by the name of the method. */
 export const steppedStore = (store: Store, step: <A>(name: string, run: () => A | Promise<A>) => Promise<A>): Store =>
@@ -37,11 +36,7 @@ export const noting = (store: Store) => {
 }
 
 /** A store that fails from one of its writes on, before that write or after it, as if the process or the database had died there. */
-export const dyingAt = (
-  store: Store,
-  write: number,
-  after: boolean,
-): { readonly store: Store; readonly died: () => boolean } => {
+export const dyingAt = (store: Store, write: number, after: boolean) => {
   let writes = 0
   let isDead = false
   const down = () => Promise.reject(new Error('ECONNRESET'))
