@@ -10,8 +10,10 @@ import {
   upstream,
   type BackChannelLogoutOptions,
   type OidcKind,
+  type OidcOptions,
 } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it } from 'vitest'
+import { stoppedClock } from '../support/runs/clock.js'
 import { pollute } from '../support/runs/pollute.js'
 import { seconds, signedWith, signingKey } from '../support/servers/identityProvider.js'
 import {
@@ -30,12 +32,17 @@ import { decodeJwt, SignJWT } from 'jose'
 type UserHook = BackChannelLogoutOptions['user']
 
 /** A site with the routes of both ways out; `asked` has the subjects that its hook was asked for. */
-const start = async (options: Partial<SiteOptions> = {}, timeout = limitFor(''), user: UserHook = () => undefined) => {
+const start = async (
+  options: Partial<SiteOptions> = {},
+  timeout = limitFor(''),
+  user: UserHook = () => undefined,
+  over: Partial<OidcOptions> = {},
+) => {
   const provider = await wrongProvider()
   const asked: unknown[] = []
   const site = await providerSite({
     kinds: (callback) => ({
-      provider: oidc(shopAt(provider.issuer, callback('provider'), { keys: { timeout, retry: 1 } })),
+      provider: oidc(shopAt(provider.issuer, callback('provider'), { keys: { timeout, retry: 1 }, ...over })),
     }),
     ...options,
     routes: (router, kinds, parts) => {
@@ -371,6 +378,23 @@ describe('a sign-out by the provider', () => {
     expect(pages.map(({ status }) => status).sort()).toEqual([200, 400, 400])
     expect(asked).toHaveLength(1)
   })
+
+  // O-14: also where clocks may differ by more than the token is good for
+  it.each([0, 30_000, 1_800_000])(
+    'counts once in all the time in which it is good, with a tolerance of %i ms',
+    async (clockTolerance) => {
+      const clock = stoppedClock()
+      const { provider, site, asked } = await start({}, limitFor(''), () => undefined, { clockTolerance })
+      const iat = seconds() + clockTolerance / 1000
+      const token = await provider.logoutToken({ sub: 'anna', iat, exp: undefined })
+      const statuses = new Set<number>()
+      for (let minutes = 0; minutes < 90; minutes++) {
+        statuses.add((await send(site, token)).status)
+        clock.move(60_000)
+      }
+      expect([[...statuses], asked]).toEqual([[200, 400], ['anna']])
+    },
+  )
 
   type Make = (provider: Awaited<ReturnType<typeof wrongProvider>>) => string | Promise<string>
   const bad: ReadonlyArray<readonly [string, Make]> = [

@@ -1,10 +1,12 @@
 /** With `spent`, a delivery is handled once: it is a 409 while its handler runs, and a 200 after a 2xx. After any other answer it may come again. H-06. */
+import { createHmac } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import type Koa from 'koa'
 import { allOf, anyOf, httpBearer } from 'koa-with-auth'
 import { memoryStore, oneTimeIds, type Store } from 'koa-with-auth/stores'
-import { github, standardWebhooks, webhook } from 'koa-with-auth/webhooks'
+import { github, standardWebhooks, stripe, webhook } from 'koa-with-auth/webhooks'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { stoppedClock } from '../support/runs/clock.js'
@@ -199,6 +201,28 @@ describe('a delivery', () => {
     expect(await send('m2')).toBe(204)
     clock.move(4 * 86_400_000)
     expect(await send('m1')).toBe(204)
+  })
+
+  it('is known to a request that came in time, and whose body came 9 s later', async () => {
+    const clock = stoppedClock()
+    clock.set(-(Date.now() % 1000))
+    let asked = 0
+    const secrets = () => (asked++, SECRET)
+    const site = await webhookSite({ hook: { scheme: stripe, secrets, spent: spent() } })
+    const seconds = Date.now() / 1000 + 5
+    const signature = createHmac('sha256', SECRET).update(`${seconds}.a`).digest('hex')
+    const headers = { 'Stripe-Signature': `t=${seconds},v1=${signature}` }
+    expect(await site.status('a', headers)).toBe(204)
+    clock.move(305_000)
+    const late = request(`${site.url}/hook`, { method: 'POST', headers: { ...headers, 'Content-Length': 1 } })
+    late.flushHeaders()
+    await expect.poll(() => asked).toBe(2)
+    clock.move(9000)
+    late.end('a')
+    const [answer] = (await once(late, 'response')) as [IncomingMessage]
+    answer.resume()
+    expect([answer.statusCode, site.handled.map(String)]).toEqual([200, ['a']])
+    expect(await site.status('a', headers)).toBe(401)
   })
 
   it('comes back after some minutes if its process ended in the middle', async () => {

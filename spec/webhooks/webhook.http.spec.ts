@@ -220,7 +220,7 @@ it.each<[string, WebhookOptions['scheme'], Headers]>([
 })
 
 it.each<[string, WebhookOptions['scheme'], (body: string) => Headers, number, number]>([
-  ['could come again', stripe, (body) => stripeHeaders(body), 16_000, 16_000],
+  ['could come again', stripe, (body) => stripeHeaders(body), 26_000, 26_000],
   ['is tried again, if it has no time', github, githubHeaders, 600_000, 2_592_000_000],
 ])('a delivery is taken for as long as it %s', async (_what, scheme, headers, lease, lifetime) => {
   const lifetimes: number[] = []

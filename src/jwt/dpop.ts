@@ -12,6 +12,7 @@ import { make } from '../core/Challenge.js'
 import { digest, mac } from '../crypto/secrets.js'
 import { fromHeader } from '../core/RequestFields.js'
 import { andThen, type Evaluation, type Result } from '../core/Result.js'
+import { settingsOf } from '../core/Exchange.js'
 import { usedFor, type UsedOnce } from '../core/OneTimeIds.js'
 import { deepFreeze, hasDots } from '../core/data.js'
 import { optionWords } from '../core/functionName.js'
@@ -82,7 +83,7 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number, where = 'http
     nonces: options.nonce === undefined ? undefined : noncesOf(options.nonce),
     uriOf: uriUnder(options.origin),
     times: { clockTolerance, maxTokenAge: maxAge / 1000 },
-    lifetime: maxAge + 2 * clockTolerance * 1000,
+    window: maxAge + 2 * clockTolerance * 1000,
   }
   const { nonces } = self
   const ahead: Proofs = { ...self, spent: undefined }
@@ -116,7 +117,7 @@ interface Proofs {
   readonly uriOf: (request: Request) => string | undefined
   readonly times: { readonly clockTolerance: number; readonly maxTokenAge: number }
   /** From the most distant future to the most distant past in which a proof is accepted. */
-  readonly lifetime: number
+  readonly window: number
 }
 
 // RFC 9449 §4.3: everything that needs no signature. The keys that may have signed it, or the fault
@@ -157,7 +158,9 @@ const checkProof = (
     if (self.nonces?.isGood(nonce) === false) return refusals.nonce
     if (self.spent === undefined) return E.right(thumbprint)
     const id = `koa-with-auth/dpop ${digest(`${thumbprint} ${String(jti)}`)}`
-    return usedFor(request.req, self.spent, id, self.lifetime).then((isFirst) => {
+    // its time was checked before, and the decision may take a while
+    const lifetime = self.window + settingsOf(request).timeout
+    return usedFor(request.req, self.spent, id, lifetime).then((isFirst) => {
       if (isFirst === undefined) return refusals.replay
       return E.isLeft(isFirst) ? isFirst : E.right(thumbprint)
     })

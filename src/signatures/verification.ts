@@ -6,6 +6,7 @@ import { hash, KeyObject } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from '../core/Request.js'
+import { settingsOf } from '../core/Exchange.js'
 import { isInnerList, parseDictionary, type InnerList, type Item } from 'structured-headers'
 import { because, expired, invalid, malformed, type AuthError, type Why } from '../core/AuthError.js'
 import type { Result } from '../core/Result.js'
@@ -136,7 +137,8 @@ const verifyOne = async <P>(rules: SignatureRules<P>, readings: Readings, candid
   }
   if (rules.spent !== undefined) {
     const id = digest(JSON.stringify([parameters.keyid, parameters.nonce]))
-    const lifetime = rules.maxAge + 2 * CLOCK_AHEAD
+    // its age was checked before the key was looked up and the body came, which may take as long as the decision
+    const lifetime = rules.maxAge + CLOCK_AHEAD + settingsOf(request).timeout
     const isFirst = await usedFor(request.req, rules.spent, `koa-with-auth/signature ${id}`, lifetime)
     if (isFirst === undefined) return refusedBy('replay')
     if (E.isLeft(isFirst)) return isFirst

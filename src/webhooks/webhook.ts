@@ -21,7 +21,8 @@ import * as Challenge from '../core/Challenge.js'
 import { documented, kindChecks, type KindOptions } from '../core/Description.js'
 import { fromHeader, linesFrom } from '../core/RequestFields.js'
 import type { OneTimeIds } from '../core/OneTimeIds.js'
-import { answered, httpError } from '../core/Settings.js'
+import { settingsOf } from '../core/Exchange.js'
+import { answered, httpError, type Settings } from '../core/Settings.js'
 import { functionName } from '../core/functionName.js'
 import * as is from '../core/checks.js'
 import { checkHook, checkOptions, declareFactory } from '../core/options.js'
@@ -125,9 +126,9 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
   }
   const { tolerance = TOLERANCE } = given
   const keysOf = keysFinder(scheme, secrets)
-  // After that, it cannot be replayed
-  const lifetimeOf = ({ id, at }: Delivery): number =>
-    Math.max(id === undefined ? 0 : THREE_DAYS, at === undefined ? MONTH : tolerance + AHEAD)
+  // After that, it cannot be replayed: its time is good no longer, and a body that was late then has come, or is a 408
+  const lifetimeOf = ({ id, at }: Delivery, { timeout }: Settings): number =>
+    Math.max(id === undefined ? 0 : THREE_DAYS, at === undefined ? MONTH : tolerance + AHEAD + timeout)
 
   const judge = async (request: Request, value: string): Promise<unknown> => {
     const delivery = readDelivery(scheme, request, value)
@@ -147,7 +148,8 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
     if (spent !== undefined) {
       // Under each secret, so that it is the same delivery while one replaces another
       const ids = keys.map((key) => `koa-with-auth/webhook ${key.digestOf(id === undefined ? content : `id ${id}`)}`)
-      const taken = await takeOver(request, spent, ids, lifetimeOf(delivery.right), repeated === 'accept')
+      const lifetime = lifetimeOf(delivery.right, settingsOf(request))
+      const taken = await takeOver(request, spent, ids, lifetime, repeated === 'accept')
       if (E.isLeft(taken)) return taken
       if (taken.right === 'handled') return refused(raised(answered({ status: 200 })), 'replay')
       if (taken.right === 'taken') return refused(raised(httpError(409, 'this delivery was taken before')), 'replay')

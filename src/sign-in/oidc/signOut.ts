@@ -177,7 +177,8 @@ export const backChannelLogout = (kind: OidcKind, options: BackChannelLogoutOpti
     }
     try {
       await endSessions(host, signing, identity, await answerOf(async () => userIn(await user(identity))))
-      await release(id, ID_LIFETIME)
+      // from the most distant future to the most distant past in which a token is good
+      await release(id, (MAX_LOGOUT_AGE + 2 * party.clockTolerance) * 1000 + LONGER)
     } catch (error) {
       // the provider may send the same token again
       await release(id).catch(() => undefined)
@@ -224,8 +225,8 @@ interface LogoutToken {
 const MAX_LOGOUT_AGE = 600
 // How long an id is used, in milliseconds, while its sessions are being ended: if the process ends meanwhile, it can come again
 const WORKING = 30_000
-// How long the store keeps the id of a token, in milliseconds
-const ID_LIFETIME = 2 * MAX_LOGOUT_AGE * 1000 + 60_000
+// How long the store keeps the id of a token after the last moment at which its times are good, in milliseconds
+const LONGER = 60_000
 const MAX_TOKEN = 16_384
 
 const wrongLogout = E.left(AuthErrors.invalid)
