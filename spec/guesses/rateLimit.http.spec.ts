@@ -1,7 +1,11 @@
 /** Accepted requests are counted by caller: the fields of each answer, 429 beyond the limit, and what counts nothing. */
 import Router from '@koa/router'
+import * as E from 'fp-ts/lib/Either.js'
+import * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import Koa from 'koa'
-import { also, anyOf, apiKeyHeader, authorize, httpBearer, optional, owned, rateLimit, withAuth } from 'koa-with-auth'
+import { also, anyOf, apiKeyHeader, AuthError, authorize, guardApp } from 'koa-with-auth'
+import { httpBearer, optional, owned, rateLimit, withAuth } from 'koa-with-auth'
+import { fromFunction, recoverUnavailable } from 'koa-with-auth/fp'
 import { expectGuarded } from 'koa-with-auth/testing'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it, vi } from 'vitest'
@@ -110,6 +114,30 @@ describe('rateLimit', () => {
     }
     isAllowed = true
     expect([await get('/after/1'), await get('/owned/1'), await get('/below/1')]).toEqual([200, 200, 429])
+  })
+
+  it('R25 costs nothing if a guard below guardApp refuses', async () => {
+    const limiter = memory(1)
+    let isAllowed = false
+    const inner = withAuth(
+      user,
+      authorize(() => isAllowed),
+    )
+    const router = new Router().get('/x', inner, (ctx) => void (ctx.body = 'in'))
+    const { url } = await listen(guardApp(user, limited(limiter))(new Koa()).use(router.routes()))
+    const get = async () => (await ask(`${url}/x`, { headers: { authorization: 'Bearer a' } })).status
+    expect([await get(), await get(), (await limiter.get('anna'))?.consumedPoints]).toEqual([403, 403, 0])
+    isAllowed = true
+    expect([await get(), await get()]).toEqual([200, 429])
+  })
+
+  it.each<[string, (one: ReturnType<ReturnType<typeof limited>>) => unknown]>([
+    ['a hook asks it', (one) => httpBearer({ authenticate: (request) => one(request) })],
+    ['it recovers an outage', (one) => recoverUnavailable(one)(fromFunction(() => E.left(AuthError.unavailable())))],
+    ['fp-ts maps it', (one) => RTE.map(({ name }: User) => ({ name }))(one)],
+  ])('R25 counts once if %s', async (_case, around) => {
+    const { outcome } = await served(withAuth(around(limited(memory(2))(user)) as never))
+    expect([await outcome('a'), await outcome('a'), await outcome('a')]).toEqual([[200, 1], [200, 1], [429, 0]]) // prettier-ignore
   })
 
   it('gives back its price if a second limit refuses, which keeps its own', async () => {

@@ -11,8 +11,8 @@ import type { Context, Request } from './Request.js'
 import { isForged } from './CrossOrigin.js'
 import { constantFailure, isAmbient, isOfSessions, withChallenges, type Description, type Leaf } from './Description.js'
 import { PrincipalSource, type EndSource } from './ends.js'
-import { evidenceOf, givenWith, merge, restsOn } from './Evidence.js'
-import type { Charge, Charged, Evidence, Objects } from './Evidence.js'
+import { accept, evidenceOf, givenWith, merge, restsOn } from './Evidence.js'
+import type { Charge, Evidence, Objects } from './Evidence.js'
 import { forged as forgedError, invalid as invalidError, type AuthError } from './AuthError.js'
 import { andThen, isAnonymous, refused, type Decode, type Decoded, type Evaluation, type Result } from './Result.js'
 import { defaults, type Settings } from './Settings.js'
@@ -137,6 +137,8 @@ export class Exchange {
   declare opened: unknown
   /** Fields that the decision adds to the response, see `guesses/rateLimit.ts`. */
   declare fields: Readonly<Record<string, string>> | undefined
+  /** Take back the points of rate limits, if a guard refuses the request after all. */
+  declare charged: Array<() => void> | undefined
   /** Called before the response is sent, with whether the operation answered with a 2xx, see `webhooks/deliveries.ts`. Never reject. */
   declare outcomes: Array<(isDone: boolean) => Promise<void>> | undefined
   objects: Objects | undefined = undefined
@@ -234,17 +236,13 @@ const chargedFor = <P>(result: Result<P>): Evaluation<P> => {
 }
 
 const chargeAll = async <P>(result: Result<P>, charges: ReadonlyArray<Charge>): Promise<Result<P>> => {
-  const before: Charged[] = []
   for (const charge of charges) {
-    const one = await charge()
-    if (one.refusal !== undefined) {
-      for (const { takeBack } of before) takeBack?.()
-      // Safe: only `rateLimit` charges, and it refuses by a failure
-      return E.left(one.refusal as AuthError)
-    }
-    before.push(one)
+    const refusal = await charge()
+    // Safe: only `rateLimit` charges, and it refuses by a failure
+    if (refusal !== undefined) return E.left(refusal as AuthError)
   }
-  return result
+  // charged once, also if a hook has asked this authenticator, so that a decision around it rests on the same evidence
+  return E.isRight(result) ? accept(result.right, { ...evidenceOf(result), charges: [] }) : result
 }
 
 /**

@@ -244,8 +244,11 @@ const proceedLater = (
 
 const refuse = ({ whenRefused }: Deciding, ctx: Context, exchange: Exchange, isNested: boolean, error: AuthError) => {
   applyHeaders(ctx, exchange, whenRefused)
-  // a refused request has none, also if some were found
+  // a refused request has none, also if some were found, and costs nothing, also if a guard above has let it in
   showObjects(ctx.request, undefined)
+  const { charged } = exchange
+  if (charged !== undefined) exchange.charged = undefined
+  charged?.forEach((takeBack) => takeBack())
   const answer = () => answerFailure(ctx, exchange.settings, error, whenRefused)
   return Promise.resolve(runAs(ctx, exchange, undefined, nothingSent, isNested, concluding(ctx, exchange, answer)))
 }
