@@ -157,12 +157,8 @@ const addDocsTo = (router: RouterInstance, { title = 'API', version = '1.0.0', d
       'MissingPackageWarning',
     )
   }
-  addDocs(router, router, {
-    where,
-    // public, whatever the application requires: a caller without credentials learns there how to get some
-    options: { auth: null, ...own, title, version },
-    folder,
-  })
+  // public, whatever the application requires: a caller without credentials learns there how to get some
+  addDocs(router, router, where, { auth: null, ...own, title, version }, folder)
 }
 
 // --- the first and the last function of its layers

@@ -134,7 +134,7 @@ describe('without swagger-ui-dist', () => {
   const bare = (): RouterInstance => {
     const router = withAuth(bearer)(new Router({ prefix: '/api' })).get('/me', () => {}) as unknown as RouterInstance
     const options = { title: 'Pets', version: '1.0.0', auth: null }
-    addDocs(router, router, { where: 'docs', options, folder: undefined })
+    addDocs(router, router, 'docs', options, undefined)
     return router
   }
 

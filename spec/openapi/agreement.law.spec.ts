@@ -26,15 +26,8 @@ interface Sent {
   readonly strong: boolean
 }
 
-interface Answer {
-  readonly status: number
-  readonly challenge: string | undefined
-  readonly body: string
-  readonly ran: number
-}
-
 // Sends credentials where the schemes of the document say
-const ask = async (path: string, credentials: ReadonlyArray<Sent>): Promise<Answer> => {
+const ask = async (path: string, credentials: ReadonlyArray<Sent>) => {
   const headers: Record<string, string> = {}
   const query: string[] = []
   const cookies: string[] = []

@@ -93,11 +93,8 @@ describeUnless(missing, 'the docs page of the example', () => {
     await authorize(page, 'demoUser', 'admin', 'wrong')
     // A prompt would hold the response back, and the page would not show it
     const { status, response } = await tryOut(page, 'get', '/api/basic')
-    expect([status, response.headers()['www-authenticate'], dialogs]).toEqual([
-      401,
-      'xBasic realm="pets", charset="UTF-8"',
-      [],
-    ])
+    const challenge = response.headers()['www-authenticate']
+    expect([status, challenge, dialogs]).toEqual([401, 'xBasic realm="pets", charset="UTF-8"', []])
   })
 
   it('accepts a token that POST /token issued on the page', async () => {
@@ -212,18 +209,11 @@ describeUnless(missing, 'the docs page in a browser', () => {
     await openDocs(page, `${url}/api/docs`)
     await authorize(page, 'token', 'supersecret')
     await authorize(page, 'pass', 'c00kie')
-    const statuses = async () => [
-      (await tryOut(page, 'get', '/api/bearer')).status,
-      (await tryOut(page, 'get', '/api/cookie')).status,
-    ]
+    const statusAt = async (path: string) => (await tryOut(page, 'get', path)).status
+    const statuses = async () => [await statusAt('/api/bearer'), await statusAt('/api/cookie')]
     expect(await statuses()).toEqual([200, 200])
-    const set = (await page.context().cookies()).map(({ name, value, path, sameSite }) => ({
-      name,
-      value,
-      path,
-      sameSite,
-    }))
-    expect(set).toEqual([{ name: 'pass', value: 'c00kie', path: '/', sameSite: 'Strict' }])
+    const set = { name: 'pass', value: 'c00kie', path: '/', sameSite: 'Strict' }
+    expect(await page.context().cookies()).toMatchObject([set])
     await page.goto('about:blank')
     // The browser reports a deleted cookie a moment later
     await expect.poll(async () => (await page.context().cookies()).length).toBe(0)
@@ -337,9 +327,7 @@ describeUnless(missing, 'bodies on the docs page', () => {
     const api = apiApp({ title: 'Pets', version: '1', prefix: '/api', auth: null })
     const app = new Koa().use(bodyParser())
     for (const [path, requestBody] of Object.entries(bodies)) {
-      api.post(path, operation({ requestBody }), (ctx) => {
-        ctx.body = { got: ctx.request.body }
-      })
+      api.post(path, operation({ requestBody }), (ctx) => void (ctx.body = { got: ctx.request.body }))
     }
     app.use(api.routes())
     const { url } = await listen(app)
@@ -366,18 +354,10 @@ describeUnless(missing, 'tokens on the docs page', () => {
 
   it('the page offers http bearer JWT, even if discovery is used', async () => {
     const provider = await identityProvider()
-    const api = apiApp({
-      title: 'Files',
-      version: '1',
-      prefix: '/api',
-      auth: httpJwt({ issuer: provider.issuer, audience: API }),
-    })
-    api.get('/me', (ctx) => {
-      ctx.body = { sub: ctx.request.auth.sub }
-    })
-    const app = new Koa()
-    app.use(api.routes())
-    const { url } = await listen(app)
+    const auth = httpJwt({ issuer: provider.issuer, audience: API })
+    const api = apiApp({ title: 'Files', version: '1', prefix: '/api', auth })
+    api.get('/me', (ctx) => void (ctx.body = { sub: ctx.request.auth.sub }))
+    const { url } = await listen(new Koa().use(api.routes()))
     const { page } = await open()
     await openDocs(page, `${url}/api/docs`)
     expect(await tryOut(page, 'get', '/api/me')).toMatchObject({ status: 401 })

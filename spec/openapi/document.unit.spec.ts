@@ -7,14 +7,16 @@ import { decideOf, make } from '../../src/core/Authenticator.js'
 import { leaves } from '../../src/core/Description.js'
 import { addUnchecked, guardOf } from '../support/models/levels.js'
 
+const authenticate = () => ({ user: 'anna' })
+const bearer = httpBearer({ authenticate })
+const about = { title: 'Pets', version: '1.0.0' }
+
 // The document of a router.
 describe('documents', () => {
-  const authenticate = () => ({ user: 'anna' })
-  const bearer = httpBearer({ authenticate })
   const basic = httpBasicAuth({ authenticate })
   const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate })
+  const callable = withAuth(() => true)
   const none = () => {}
-  const about = { title: 'Pets', version: '1.0.0' }
 
   const routed = (fill: (router: Router) => unknown, options?: ConstructorParameters<typeof Router>[0]) => {
     const router = new Router(options)
@@ -31,28 +33,14 @@ describe('documents', () => {
     )
   const guards = (router: RouterInstance) =>
     Object.fromEntries(Object.entries(operations(router)).map(([place, { security }]) => [place, security]))
-  const parameter = (name: string, more: object = {}) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: { type: 'string' },
-    ...more,
-  })
+  const text = { in: 'path', required: true, schema: { type: 'string' } }
+  const parameter = (name: string, more: object = {}) => ({ name, ...text, ...more })
+  const schemesOf = (router: RouterInstance) => Object.keys(documented(router).components?.securitySchemes ?? {})
 
   describe('the security of an operation in the document', () => {
     it('is what its levels decided; public and undecided are []; a plain function leaves it out', () => {
-      const router = withAuth(bearer)(
-        routed((r) => {
-          r.get('/inherits', none)
-            .post('/public', withAuth(null), none)
-            .get('/own', withAuth([key, basic]), none)
-          r.get(
-            '/callable',
-            withAuth(() => true),
-            none,
-          )
-        }),
-      )
+      const router = withAuth(bearer)(new Router()).get('/inherits', none).post('/public', withAuth(null), none)
+      router.get('/own', withAuth([key, basic]), none).get('/callable', callable, none)
       const parent = routed((r) => r.get('/undecided', none).use('/api', router.routes()))
       expect(guards(parent)).toEqual({
         'get /undecided': [],
@@ -64,11 +52,7 @@ describe('documents', () => {
       const document = documented(parent)
       expect(document).not.toHaveProperty('security')
       expect(document.paths['/api/callable']?.get?.responses).toHaveProperty('401')
-      expect(Object.keys(document.components?.securitySchemes ?? {})).toEqual([
-        'bearer',
-        'apiKeyHeader_X-API-Key',
-        'basic',
-      ])
+      expect(schemesOf(parent)).toEqual(['bearer', 'apiKeyHeader_X-API-Key', 'basic'])
     })
 
     it('is [] if the guard comes after the handler, which answers without it', () => {
@@ -86,17 +70,14 @@ describe('documents', () => {
       })
       expect(operations(router)).toMatchObject({ 'get /x/{id}': { summary: 'first', security: [{ bearer: [] }] } })
       expect(Object.keys(operations(router))).toEqual(['get /x/{id}', 'post /x/{id}'])
-      expect(Object.keys(documented(router).components?.securitySchemes ?? {})).toEqual(['bearer'])
+      expect(schemesOf(router)).toEqual(['bearer'])
     })
 
     it('is that of the last layer if the router is exclusive', () => {
-      const router = routed((r) => r.get('/x', withAuth(bearer), none).get('/x', withAuth(key), none), {
-        exclusive: true,
-      })
-      expect(guards(router)).toEqual({ 'get /x': [{ 'apiKeyHeader_X-API-Key': [] }] })
-      const specific = { exclusive: 'specificity' as const }
-      const first = routed((r) => r.get('/x', withAuth(bearer), none).get('/x', withAuth(key), none), specific)
-      expect(guards(first)).toEqual({ 'get /x': [{ bearer: [] }] })
+      const both = (r: Router) => r.get('/x', withAuth(bearer), none).get('/x', withAuth(key), none)
+      const last = guards(routed(both, { exclusive: true }))
+      expect(last).toEqual({ 'get /x': [{ 'apiKeyHeader_X-API-Key': [] }] })
+      expect(guards(routed(both, { exclusive: 'specificity' }))).toEqual({ 'get /x': [{ bearer: [] }] })
     })
   })
 
@@ -116,12 +97,12 @@ describe('documents', () => {
       const router = routed((r) =>
         r.get('/x/:id/y/:n', none).put('/x/:other/y/:m', operation({ parameters: [id, reference] }), none),
       )
-      const components = { parameters: { M: parameter('m', { example: '1' }) } }
+      const components = { parameters: { M: { name: 'm', in: 'path', content: { 'text/plain': {} } } } }
       const { paths } = openApi(router, { ...about, components } as OpenApiOptions)
       expect(Object.keys(paths)).toEqual(['/x/{id}/y/{n}'])
       expect(paths['/x/{id}/y/{n}']?.put?.parameters).toEqual([
         parameter('id', { description: 'of put', schema: { type: 'integer' } }),
-        parameter('n', { example: '1' }),
+        { name: 'n', in: 'path', required: true, content: { 'text/plain': {} } },
       ])
     })
 
@@ -130,11 +111,7 @@ describe('documents', () => {
         const numbered = operation({ summary: 'By number', parameters: [{ name: 'n', in: 'path' }] })
         r.get(/^\/r\d$/, numbered, withAuth(bearer), none).stack[0]!.methods.push('PROPFIND')
         r.register('/dav', ['PROPFIND', 'GET'], none)
-        r.get('/a/:x', none).get(
-          '/a/*y',
-          withAuth(() => true),
-          none,
-        )
+        r.get('/a/:x', none).get('/a/*y', callable, none)
       })
       const { paths, components, 'x-undescribed': undescribed } = documented(router)
       expect(Object.keys(paths)).toEqual(['/dav', '/a/{x}'])
@@ -174,31 +151,25 @@ describe('documents', () => {
 
   describe('operation({ ... }) in the document', () => {
     it('is in the operation; what it says of a path parameter is added, or is a reference to a component', () => {
-      const parameters = [
-        { name: 'id', in: 'path', description: 'Number of the pet', schema: { type: 'integer' as const } },
+      const others = [
         { name: 'fields', in: 'query', content: { 'application/json': {} } },
-        { $ref: '#/components/parameters/Tenant' },
         { $ref: 'https://example.com/shared.json#/limit' },
       ]
-      const router = routed((r) =>
-        r.get(
-          '/:tenant/pets/:id',
-          operation({ summary: 'One', tags: ['pets'], deprecated: true, parameters, 'x-team': 'a' }),
-          none,
-        ),
-      )
+      const parameters = [
+        { name: 'id', in: 'path', description: 'Number of the pet', schema: { type: 'integer' as const } },
+        ...others,
+        { $ref: '#/components/parameters/Tenant' },
+      ]
+      const own = { summary: 'One', tags: ['pets'], deprecated: true, 'x-team': 'a' }
+      const router = routed((r) => r.get('/:tenant/pets/:id', operation({ ...own, parameters }), none))
       const components = { parameters: { Tenant: parameter('tenant', { example: 'acme' }) } }
       const { paths } = openApi(router, { ...about, components } as OpenApiOptions)
       expect(paths['/{tenant}/pets/{id}']?.get).toEqual({
-        summary: 'One',
-        tags: ['pets'],
-        deprecated: true,
-        'x-team': 'a',
+        ...own,
         parameters: [
           { $ref: '#/components/parameters/Tenant' },
           parameter('id', { description: 'Number of the pet', schema: { type: 'integer' } }),
-          { name: 'fields', in: 'query', content: { 'application/json': {} } },
-          { $ref: 'https://example.com/shared.json#/limit' },
+          ...others,
         ],
         responses: { 200: { description: 'OK' } },
         security: [],
@@ -225,10 +196,7 @@ describe('documents', () => {
         'GET /a{/:id}: operation({ parameters }) names the path parameter "ID", which the path does not have',
         (r) => r.get('/a{/:id}', operation({ parameters: [{ name: 'ID', in: 'path' }] }), none),
       ],
-      [
-        'ALL /a: operation({ ... }) is in it twice; remove one',
-        (r) => r.all('/a', operation({}), withAuth(bearer), operation({}), none),
-      ],
+      ['ALL /a: operation({ ... }) is in it twice; remove one', (r) => r.all('/a', operation({}), operation({}), none)],
     ])('is a TypeError when it is built: %s', (message, fill) => {
       const router = routed(fill)
       expect(() => documented(router)).toThrow(new TypeError(message))
@@ -287,9 +255,6 @@ describe('documents', () => {
 
 // The parts of a document other than its operations, and options that are refused.
 describe('options', () => {
-  const bearer = httpBearer({ authenticate: () => ({ user: 'anna' }) })
-  const about = { title: 'Pets', version: '1.0.0' }
-
   describe('options of openApi', () => {
     it('make the Info Object and the root; undefined ones are left out', () => {
       const options = {
@@ -308,21 +273,14 @@ describe('options', () => {
       const info = { title, version, summary, description, termsOfService, contact, license }
       expect(openApi(new Router(), options)).toEqual({ openapi: '3.1.0', info, ...root, paths: {} })
       const unset = { ...about, description: undefined, servers: undefined } as unknown as OpenApiOptions
-      expect(openApi(new Router(), unset)).toEqual({
-        openapi: '3.1.0',
-        info: about,
-        servers: [{ url: '/' }],
-        paths: {},
-      })
+      expect(openApi(new Router(), unset)).toEqual(openApi(new Router(), about))
     })
 
     it('components: those of the author are added to ours, and replace them', () => {
       const Problem = { type: 'object' as const, title: 'Own' }
       const components = { schemas: { Pet: { type: 'object' as const }, Problem }, examples: {} }
-      const document = openApi(
-        new Router().get('/', withAuth(bearer), () => {}),
-        { ...about, components },
-      )
+      const router = new Router().get('/', withAuth(bearer), () => {})
+      const document = openApi(router, { ...about, components })
       expect(document.components?.schemas).toEqual({ Problem, Pet: { type: 'object' } })
       expect(Object.keys(document.components ?? {})).toEqual(['securitySchemes', 'schemas', 'responses', 'headers'])
     })
@@ -335,10 +293,7 @@ describe('options', () => {
       [{ ...about, security: [] }, 'openApi: no option "security"'],
       [{ ...about, servers: '/' }, 'openApi({ servers }) must be an array'],
       [{ ...about, components: 1 }, 'openApi({ components }) must be an object'],
-      [
-        { ...about, components: { securitySchemes: {} } },
-        'openApi({ components: { securitySchemes } }): they come from the guards',
-      ],
+      [{ ...about, components: { securitySchemes: {} } }, '{ securitySchemes } }): they come from the guards'],
     ])('%j is a TypeError', (options, message) => {
       expect(() => openApi(new Router(), options as never)).toThrow(TypeError)
       expect(() => openApi(new Router(), options as never)).toThrow(message)

@@ -84,10 +84,8 @@ describe('the documents of all examples', () => {
     const one = described(all!)
     const callables = callablesIn(one)
     expect(callables.map(({ path }) => path)).toEqual(expect.arrayContaining(['/examples/ipwhitelist']))
-    const found = await lint(one, {
-      'operation-summary': 'off',
-      'security-defined': { severity: 'error', exceptions: callables },
-    })
+    const defined = { severity: 'error', exceptions: callables } as const
+    const found = await lint(one, { 'operation-summary': 'off', 'security-defined': defined })
     expect(found.filter(({ severity }) => severity === 'error')).toEqual([])
     // Nothing is declared that is not used
     expect(found.filter(({ ruleId }) => ruleId === 'no-unused-components')).toEqual([])

@@ -41,11 +41,7 @@ const routers: Readonly<Record<string, () => RouterInstance>> = {
   'a router that was guarded with its routes': () => withAuth(ben)(plain()),
   'a router that was guarded twice': () => withAuth(ben)(withAuth(anna)(plain())),
   'an application': () => filled(apiApp({ auth: ben })),
-  'a router that was mounted in a guarded one': () => {
-    const outer = withAuth(ben)(new Router())
-    outer.use(plain().routes())
-    return outer
-  },
+  'a router that was mounted in a guarded one': () => withAuth(ben)(new Router()).use(plain().routes()),
 }
 
 const whose = { ahead: 'anna', behind: 'anna', inherits: 'ben' }

@@ -11,7 +11,7 @@ const require = createRequire(import.meta.url)
 describe.each(['koa-router-12', 'koa-router-13'])('%s', (name) => {
   // Safe: the parts of an older router that are used here are the same
   const Older = require(name) as typeof Router
-  const documentOf = (path: string, prefix?: string) => {
+  const documentOf = (path: string | RegExp, prefix?: string) => {
     const inner = new Older().get(path, (ctx) => void (ctx.body = 'ok'))
     const router = prefix === undefined ? inner : new Older().use(prefix, inner.routes())
     return openApi(withAuth(key)(router), { title: 'T', version: '1' })
@@ -19,11 +19,7 @@ describe.each(['koa-router-12', 'koa-router-13'])('%s', (name) => {
 
   it.each([
     { path: '/users/:id(\\d+)', expected: ['/users/{id}'] },
-    { path: '/:a-:b', expected: ['/{a}-{b}'] },
-    { path: '/opt/:x?', expected: ['/opt/{x}', '/opt'] },
     { path: '/files/:rest*', expected: ['/files/{rest}', '/files'] },
-    { path: '/files/:rest+', expected: ['/files/{rest}'] },
-    { path: '/any/(.*)', expected: ['/any/{0}', '/any/'] },
     { path: '/mounted/:id(\\d+)', prefix: '/tenants/:tenant(\\w+)', expected: ['/tenants/{tenant}/mounted/{id}'] },
   ])('$path', ({ path, prefix, expected }) => {
     const document = documentOf(path, prefix)
@@ -34,13 +30,7 @@ describe.each(['koa-router-12', 'koa-router-13'])('%s', (name) => {
     }
   })
 
-  it('names the parameters of a path', () => {
-    const item = documentOf('/users/:id(\\d+)').paths?.['/users/{id}']
-    expect(item?.parameters ?? item?.get?.parameters).toMatchObject([{ name: 'id', in: 'path', required: true }])
-  })
-
   it('describes a regular expression separately, as for any router', () => {
-    const router = withAuth(key)(new Older().get(/^\/x/, (ctx) => void (ctx.body = 'ok')))
-    expect(Object.keys(openApi(router, { title: 'T', version: '1' }).paths ?? {})).toStrictEqual([])
+    expect(documentOf(/^\/x/)).toMatchObject({ paths: {}, 'x-undescribed': [{ path: '/^\\/x/' }] })
   })
 })

@@ -78,10 +78,6 @@ export const insufficientScope = (ctx: Context, scopes: readonly [string, ...str
   const wanted = nonEmptyStrings('insufficientScope(ctx, scopes)', scopes)
   const error = withChallenges(operation.description, insufficient(wanted))
   const tokens = branchesOf(error).filter(({ challenge }) => /^(?:Bearer|DPoP)$/.test(challenge?.scheme ?? ''))
-  return respondFailure(
-    ctx,
-    tokens.length === 0 ? error : { ...error, branches: tokens },
-    settingsOf(ctx.request),
-    operation,
-  )
+  const failure = tokens.length === 0 ? error : { ...error, branches: tokens }
+  return respondFailure(ctx, failure, settingsOf(ctx.request), operation)
 }

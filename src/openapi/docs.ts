@@ -67,16 +67,10 @@ const serveAsset = (
 export const addDocs = <S, C, T, D>(
   target: RouterInstance<S, C>,
   described: RouterInstance<T, D>,
-  {
-    where,
-    options,
-    folder,
-  }: {
-    readonly where: string
-    readonly options: DocsOptions
-    /** The folder of swagger-ui-dist. Without it, there is only the document. */
-    readonly folder: string | undefined
-  },
+  where: string,
+  options: DocsOptions,
+  // of swagger-ui-dist; without it, there is only the document
+  folder: string | undefined,
 ): void => {
   checkOptions(where, withoutExtensions(options), { ...documentChecks, ...pageChecks })
   const { path = '/docs', documentPath = '/openapi.json', auth, ...document } = options
@@ -171,7 +165,7 @@ export const docs = <S, C>(
 ): ReturnType<RouterInstance['routes']> => {
   checkRouter('docs(router, options)', router)
   const own = newRouter()
-  addDocs(own, router, { where: 'docs', options, folder: requireSwaggerUi('docs') })
+  addDocs(own, router, 'docs', options, requireSwaggerUi('docs'))
   return own.routes()
 }
 
@@ -188,10 +182,10 @@ interface MountedRouter {
   readonly opts: { readonly prefix?: string | undefined; readonly exclusive?: boolean | 'specificity' | undefined }
 }
 
-/** Where a request came in: the router that dispatches, and the path of the running layer in it. */
-interface Mount {
-  readonly router: MountedRouter
-  readonly layerPath: string
+// The layers of the dispatching router with the path of the running one
+const layersAt = (ctx: Context): ReadonlyArray<Layer> => {
+  const { stack }: MountedRouter = ctx['router']
+  return stack.filter(({ path }) => path === ctx['routerPath'])
 }
 
 const isPartOf =
@@ -200,12 +194,12 @@ const isPartOf =
     docsAmong(writtenIn(planOf(layer))) === part
 
 // The described application at the running operation; `undefined` for a plain router
-const applicationAt = (own: MountedRouter, part: Part, { router, layerPath }: Mount): ApplicationLevel | undefined => {
+const applicationAt = (own: MountedRouter, part: Part, ctx: Context): ApplicationLevel | undefined => {
   const application = levelOf(own)?.application
   if (application === undefined) return undefined
   const isPart = isPartOf(part)
   const written = own.stack.find(isPart)
-  const running = router.stack.find((layer) => layer.path === layerPath && isPart(layer))
+  const running = layersAt(ctx).find(isPart)
   if (written === undefined || running === undefined) return application
   // outer applications come first, and a copy of the router has another layer at the same position
   const { applications } = planOf(written)
@@ -224,18 +218,16 @@ const describing = <A>(
   part: Part,
   describe: (described: MountedRouter) => A,
 ): ((ctx: Context) => A) => {
-  const made = new WeakMap<MountedRouter, Map<object | string, A>>()
+  const made = new WeakMap<MountedRouter, Map<string, A>>()
   return (ctx) => {
-    const mount = requestMount(ctx)
     const layer = own.stack.find(isPartOf(part))
-    const router = layer === undefined ? own : mount.router
-    const base = layer === undefined ? '' : baseOf(mount.layerPath, String(layer.path), own.opts.prefix ?? '')
-    const application = applicationAt(own, part, mount)
-    const ofRouter = made.get(router) ?? new Map<object | string, A>()
+    const router: MountedRouter = layer === undefined ? own : ctx['router']
+    const base = layer === undefined ? '' : baseOf(String(ctx['routerPath']), String(layer.path), own.opts.prefix ?? '')
+    const application = applicationAt(own, part, ctx)
+    const ofRouter = made.get(router) ?? new Map<string, A>()
     made.set(router, ofRouter)
-    const key = base || (application ?? '')
-    const one = ofRouter.get(key) ?? describe(layer === undefined ? own : mountedPart(base, router, own, application))
-    ofRouter.set(key, one)
+    const one = ofRouter.get(base) ?? describe(layer === undefined ? own : mountedPart(base, router, own, application))
+    ofRouter.set(base, one)
     return one
   }
 }
@@ -268,14 +260,10 @@ const isBelow = (base: string, { path }: Layer): boolean =>
 const isOwnPattern = (own: MountedRouter, { path }: Layer): boolean =>
   path instanceof RegExp && own.stack.some((layer) => layer.path === path)
 
-const requestMount = (ctx: Context): Mount => ({ router: ctx['router'], layerPath: String(ctx['routerPath']) })
-
 /** Whether an operation of the application, at the same path, answers instead of a part, wherever it was registered. */
 const isTaken = (own: MountedRouter, part: Part, ctx: Context): boolean => {
-  const mount = requestMount(ctx)
-  const layers = mount.router.stack
-    .filter((layer) => layer.path === mount.layerPath && layer.methods.includes('GET'))
-    .filter(isOf(applicationAt(own, part, mount)))
+  const isOwn = isOf(applicationAt(own, part, ctx))
+  const layers = layersAt(ctx).filter((layer) => layer.methods.includes('GET') && isOwn(layer))
   // at least one of them is this part, even if a tracer hides its mark
   return layers.length > Math.max(1, layers.filter(isPartOf(part)).length)
 }

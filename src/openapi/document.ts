@@ -24,12 +24,11 @@ import {
 const given = (options: OpenApiOptions, isGiven: (name: string) => boolean): object =>
   Object.fromEntries(Object.entries(withoutUndefined(options)).filter(([name]) => isGiven(name)))
 
+type Components = OpenAPIV3_1.ComponentsObject
+
 /** Merges the components of the author with the derived components. Those of the author win. */
-const componentsOf = (
-  derived: OpenAPIV3_1.ComponentsObject,
-  own: OpenAPIV3_1.ComponentsObject = {},
-): OpenAPIV3_1.ComponentsObject => {
-  const sections = new Set([...Object.keys(derived), ...Object.keys(own)] as Array<keyof OpenAPIV3_1.ComponentsObject>)
+const componentsOf = (derived: Components, own: Components = {}): Components => {
+  const sections = new Set([...Object.keys(derived), ...Object.keys(own)] as Array<keyof Components>)
   const merged = [...sections].map((section) => [section, { ...derived[section], ...own[section] }] as const)
   return Object.fromEntries(merged.filter(([, content]) => Object.keys(content).length > 0))
 }
@@ -88,15 +87,9 @@ const makeDocument = <S, C>(router: Routed<S, C>, options: OpenApiOptions, reque
     }
   }
   const written = Object.values(paths).flatMap((item) => Object.values(item))
-  const components = componentsOf(
-    {
-      securitySchemes: securitySchemesOf(
-        routes.flatMap(({ where, security }) => security.schemes.map((scheme) => ({ ...scheme, where }))),
-      ),
-      ...failureComponents(written.flatMap(({ responses }) => (responses === undefined ? [] : [responses]))),
-    },
-    options.components,
-  )
+  const uses = routes.flatMap(({ where, security }) => security.schemes.map((scheme) => ({ ...scheme, where })))
+  const failures = failureComponents(written.map(({ responses = {} }) => responses))
+  const components = componentsOf({ securitySchemes: securitySchemesOf(uses), ...failures }, options.components)
   return {
     openapi: '3.1.0',
     info: { title: options.title, ...given(options, (name) => name in info), version: options.version },
@@ -165,7 +158,7 @@ type Resolve = (parameter: Parameter) => OpenAPIV3_1.ParameterObject | undefined
 
 /** Resolves references among the components of a document; `undefined` for other references. */
 const resolveAmong =
-  (components: OpenAPIV3_1.ComponentsObject['parameters'] = {}): Resolve =>
+  (components: Components['parameters'] = {}): Resolve =>
   (parameter) => {
     if (!('$ref' in parameter)) return parameter
     const found = components[/^#\/components\/parameters\/([A-Za-z0-9._-]+)$/.exec(parameter.$ref)?.[1] ?? '']
@@ -272,11 +265,8 @@ const editionOf = <S, C>(router: Routed<S, C>) => ({
 })
 
 const requestDependentLeaves = <S, C>(router: Routed<S, C>): ReadonlyArray<Leaf> => {
-  const requirements = new Set(operationsOf(router).map(({ requirement }) => requirement))
-  const all = [...requirements].flatMap((requirement) => {
-    const authenticator = effective(requirement)
-    return authenticator === undefined ? [] : leaves(authenticator.description)
-  })
+  const descriptions = new Set(operationsOf(router).map(({ requirement }) => effective(requirement)?.description))
+  const all = [...descriptions].flatMap((one) => (one === undefined ? [] : leaves(one)))
   // a session alone has `alsoFor`, and its scheme depends on the request, too
   return [...new Set(all)].filter(({ schemeFor }) => schemeFor !== undefined)
 }

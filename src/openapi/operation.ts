@@ -12,7 +12,9 @@ import type * as t from 'io-ts'
 
 type Body = OpenAPIV3_1.RequestBodyObject | OpenAPIV3_1.ReferenceObject
 
-type ResponseGiven = OpenAPIV3_1.ResponseObject | OpenAPIV3_1.ReferenceObject | Schema<unknown>
+type ResponseObject = OpenAPIV3_1.ResponseObject | OpenAPIV3_1.ReferenceObject
+
+type ResponseGiven = ResponseObject | Schema<unknown>
 
 /** OpenAPI 3.1's Operation Object without `security`, which comes from the guard. */
 export type OperationOptions = OrUndefined<
@@ -117,9 +119,8 @@ export const operation = (description: OperationOptions): Described => {
   const { requestBody: body, responses: given, ...options } = withoutUndefined(description)
   const requestBody = body && requestBodyObject(body)
   const responses = given && responsesFrom(given)
-  return describingMiddleware({
-    options: { ...options, ...(requestBody && { requestBody }), ...(responses && { responses }) },
-  })
+  const own = { ...options, ...(requestBody && { requestBody }), ...(responses && { responses }) }
+  return describingMiddleware({ options: own })
 }
 
 declareFactory('operation', operation)
@@ -129,13 +130,9 @@ export const docsOperation = (docs: OperationNote['docs']): Described =>
   describingMiddleware({ options: { undocumented: true }, docs })
 
 const describingMiddleware = (note: OperationNote): Described => {
-  const f = notWrapped(
-    Object.assign((_ctx: unknown, next: Next) => next(), {
-      [operationMark]: note,
-      // Levels wrap middleware that is before a guard, unless it has this `param`
-      param: aheadOfParams,
-    }),
-  )
+  // Levels wrap middleware that is before a guard, unless it has this `param`
+  const marks = { [operationMark]: note, param: aheadOfParams }
+  const f = notWrapped(Object.assign((_ctx: unknown, next: Next) => next(), marks))
   refuseUse(
     f,
     (caller) => `${caller}(operation({ ... })) describes nothing; write router.get(path, operation({ ... }), handler)`,
@@ -171,18 +168,13 @@ const requestBodyObject = (given: Body | Schema<unknown>): Body => {
 
 const responsesFrom = (given: NonNullable<OperationOptions['responses']>): OpenAPIV3_1.ResponsesObject =>
   Object.fromEntries(
-    Object.entries(given).flatMap(([status, one]) =>
-      one === undefined ? [] : [[status, responseObject(status, one)]],
-    ),
+    Object.entries(given).flatMap(([status, one]) => (one ? [[status, responseObject(status, one)]] : [])),
   )
 
-const responseObject = (
-  status: string,
-  given: ResponseGiven,
-): OpenAPIV3_1.ResponseObject | OpenAPIV3_1.ReferenceObject => {
+const responseObject = (status: string, given: ResponseGiven): ResponseObject => {
   const schema = schemaOf(`operation({ responses: { ${status} } })`, given, 'output')
   // Safe: anything else is an object of OpenAPI
-  if (schema === undefined) return given as OpenAPIV3_1.ResponseObject
+  if (schema === undefined) return given as ResponseObject
   return { description: STATUS_CODES[status] ?? 'Response', content: { 'application/json': { schema } } }
 }
 
@@ -253,12 +245,9 @@ const fromCodec = (codec: TaggedCodec): JsonSchema => {
       return { type: 'object', ...(codomain !== undefined && { additionalProperties: fromCodec(codomain) }) }
     case 'InterfaceType':
     case 'StrictType':
-      return objectSchema(
-        props,
-        Object.keys(props).filter((name) => isRequired(props[name])),
-      )
+      return objectSchema(props, isRequired)
     case 'PartialType':
-      return objectSchema(props, [])
+      return objectSchema(props, () => false)
     case 'IntersectionType':
       return { allOf: types.map(fromCodec) }
     case 'UnionType':
@@ -273,11 +262,12 @@ const anyOfSchemas = (members: ReadonlyArray<JsonSchema>): JsonSchema => {
   return others.length === 0 ? only : { anyOf: members }
 }
 
-const objectSchema = (props: Readonly<Record<string, TaggedCodec>>, required: ReadonlyArray<string>): JsonSchema => ({
-  type: 'object',
-  properties: Object.fromEntries(Object.entries(props).map(([name, one]) => [name, fromCodec(one)])),
-  ...(required.length > 0 && { required }),
-})
+const objectSchema = (props: object, needs: (codec: TaggedCodec) => boolean): JsonSchema => {
+  const members = Object.entries<TaggedCodec>({ ...props })
+  const required = members.flatMap(([name, one]) => (needs(one) ? name : []))
+  const properties = Object.fromEntries(members.map(([name, one]) => [name, fromCodec(one)]))
+  return { type: 'object', properties, ...(required.length > 0 && { required }) }
+}
 
 // `t.type` lets a property be left out whose codec accepts undefined
 const isRequired = (codec: TaggedCodec | undefined): boolean => {

@@ -71,12 +71,7 @@ const descriptionAmong = (functions: ReadonlyArray<Function>, where: string): De
   return (note?.options ?? {}) as DescribedOperation
 }
 
-const undescribedPart = (
-  route: DescribedRoute,
-  path: string | RegExp,
-  methods: ReadonlyArray<string>,
-  reason: string,
-) => {
+const undescribedPart = (route: DescribedRoute, path: Layer['path'], methods: string[], reason: string) => {
   const { summary } = route.described
   const { requirements } = route.security
   const entry: Undescribed = {

@@ -101,14 +101,16 @@ export const securityOf = (requirement: Requirement, request?: Request): Securit
     .map(({ members }) => members)
   return {
     description,
-    requirements: listed.length === 0 ? undefined : distinctRequirements(listed.map(requirementObject)),
+    requirements: listed.length === 0 ? undefined : listed.map(requirementObject).filter(isFirst),
     schemes: listed.flat(),
     remark: remarkOf(description),
   }
 }
 
+type Demands = ReadonlyArray<CredentialDemand>
+
 // A tool that knows OpenID Connect uses the discovery document, and any other the token
-const waysToSay = (demand: CredentialDemand, request: Request | undefined): ReadonlyArray<CredentialDemand> => {
+const waysToSay = (demand: CredentialDemand, request: Request | undefined): Demands => {
   const { leaf } = demand
   const { discovery, schemeFor: _schemeFor, alsoFor, ...plain } = leaf
   const other = discovery ?? alsoFor?.(request)
@@ -117,11 +119,8 @@ const waysToSay = (demand: CredentialDemand, request: Request | undefined): Read
   return [demand, { ...demand, leaf: { ...plain, scheme: other, ...schemeName } }]
 }
 
-const withDiscovery = (
-  demands: ReadonlyArray<CredentialDemand>,
-  request: Request | undefined,
-): ReadonlyArray<ReadonlyArray<CredentialDemand>> =>
-  demands.reduce<ReadonlyArray<ReadonlyArray<CredentialDemand>>>(
+const withDiscovery = (demands: Demands, request: Request | undefined): ReadonlyArray<Demands> =>
+  demands.reduce<ReadonlyArray<Demands>>(
     (some, demand) => some.flatMap((one) => waysToSay(demand, request).map((way) => [...one, way])),
     [[]],
   )
@@ -130,7 +129,7 @@ interface Member extends NamedScheme {
   readonly scopes: ReadonlyArray<string>
 }
 
-const schemeMembers = (demands: ReadonlyArray<CredentialDemand>, request: Request | undefined): ReadonlyArray<Member> =>
+const schemeMembers = (demands: Demands, request: Request | undefined): ReadonlyArray<Member> =>
   demands.flatMap(({ leaf, scopes }) => {
     const scheme = schemeOf(leaf, request)
     const name = schemeNameOf(leaf, request)
@@ -138,27 +137,22 @@ const schemeMembers = (demands: ReadonlyArray<CredentialDemand>, request: Reques
   })
 
 // If one scheme is demanded twice, all its scopes are listed
-const requirementObject = (members: ReadonlyArray<Member>): OpenAPIV3_1.SecurityRequirementObject =>
-  Object.fromEntries(
-    members.map(({ name }) => [
-      name,
-      [...new Set(members.filter((member) => member.name === name).flatMap(({ scopes }) => scopes))],
-    ]),
-  )
+const requirementObject = (members: ReadonlyArray<Member>): OpenAPIV3_1.SecurityRequirementObject => {
+  const scopesOf = (scheme: string) => members.flatMap(({ name, scopes }) => (name === scheme ? scopes : []))
+  return Object.fromEntries(members.map(({ name }) => [name, [...new Set(scopesOf(name))]]))
+}
 
-const distinctRequirements = (
-  requirements: ReadonlyArray<OpenAPIV3_1.SecurityRequirementObject>,
-): OpenAPIV3_1.SecurityRequirementObject[] =>
-  requirements.filter((one, at) => requirements.findIndex((other) => isDeepStrictEqual(one, other)) === at)
+const isFirst = (one: object, at: number, all: ReadonlyArray<object>): boolean =>
+  all.findIndex((other) => isDeepStrictEqual(one, other)) === at
 
 interface SchemeUse extends NamedScheme {
   readonly where: string
 }
 
+type Schemes = Record<string, OpenAPIV3_1.SecuritySchemeObject>
+
 /** The schemes of all operations by name. Throws a TypeError if two that differ have one name. */
-export const securitySchemesOf = (
-  uses: ReadonlyArray<SchemeUse>,
-): Readonly<Record<string, OpenAPIV3_1.SecuritySchemeObject>> => {
+export const securitySchemesOf = (uses: ReadonlyArray<SchemeUse>): Schemes => {
   const byName = new Map<string, SchemeUse>()
   for (const use of uses) {
     const other = byName.get(use.name)
@@ -166,10 +160,7 @@ export const securitySchemesOf = (
     else if (other.scheme !== use.scheme && !isDeepStrictEqual(other.scheme, use.scheme)) throw clash(other, use)
   }
   // Safe: it is OpenAPI's own model, but openapi-types does not know mutualTLS, or flows that are written as data
-  return Object.fromEntries([...byName].map(([name, { scheme }]) => [name, structuredClone(scheme)])) as Record<
-    string,
-    OpenAPIV3_1.SecuritySchemeObject
-  >
+  return Object.fromEntries([...byName].map(([name, { scheme }]) => [name, structuredClone(scheme)])) as Schemes
 }
 
 const clash = ({ name, where }: SchemeUse, other: SchemeUse): TypeError =>
@@ -181,14 +172,12 @@ const clash = ({ name, where }: SchemeUse, other: SchemeUse): TypeError =>
 
 /** The fields of each alternative that demands some, each once, and whether each alternative does. */
 const formFields = (description: Description) => {
-  const all = alternativesOf(description).map(({ demands }) => [
-    ...new Set(demands.flatMap(({ leaf }) => leaf.fields ?? [])),
-  ])
-  const some = all.filter(({ length }) => length > 0)
-  return {
-    forms: [...new Map(some.map((fields) => [fields.join(' '), fields])).values()],
-    isInEach: some.length === all.length,
-  }
+  const all = alternativesOf(description).map(
+    ({ demands }) => new Set(demands.flatMap(({ leaf }) => leaf.fields ?? [])),
+  )
+  const some = all.filter(({ size }) => size > 0).map((fields) => [...fields])
+  const forms = [...new Map(some.map((fields) => [fields.join(' '), fields])).values()]
+  return { forms, isInEach: some.length === all.length }
 }
 
 const formSchema = (fields: ReadonlyArray<string>): OpenAPIV3_1.SchemaObject => ({
@@ -203,10 +192,7 @@ const formSchema = (fields: ReadonlyArray<string>): OpenAPIV3_1.SchemaObject => 
 })
 
 /** The request body that an operation's guard demands, such as `formAuth`; `undefined` if it reads none. */
-export const requestBodyOf = (
-  description: Description | undefined,
-  method: ListedMethod,
-): OpenAPIV3_1.RequestBodyObject | undefined => {
+export const requestBodyOf = (description: Description | undefined, method: ListedMethod) => {
   if (description === undefined || !/^(?:post|put|patch)$/.test(method)) return undefined
   const { forms, isInEach } = formFields(description)
   const [first, ...others] = forms.map(formSchema)
@@ -219,9 +205,7 @@ export const requestBodyOf = (
 }
 
 /** The fields that a guard reads beside those of its schemes, such as the time of a webhook. Those of all alternatives are required. */
-export const headerParametersOf = (
-  description: Description | undefined,
-): ReadonlyArray<OpenAPIV3_1.ParameterObject> => {
+export const headerParametersOf = (description?: Description): ReadonlyArray<OpenAPIV3_1.ParameterObject> => {
   if (description === undefined) return []
   const each = alternativesOf(description).map(({ demands }) => demands.flatMap(({ leaf }) => leaf.headers ?? []))
   return [...new Set(each.flat())].map((name) => ({
