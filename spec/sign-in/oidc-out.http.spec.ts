@@ -290,6 +290,23 @@ describe('a sign-out by the provider', () => {
     expect(await site.me(browser)).toBeUndefined()
   })
 
+  it.each([{ sid: 's1' }, { sub: 'anna', sid: 's1' }])(
+    'by %j is over for a later sign-in at the same session',
+    async (claims) => {
+      const clock = stoppedClock()
+      const { provider, site } = await start({ list: true })
+      provider.claims = (given) => ({ ...given, sid: 's1' })
+      for (const _round of ['first', 'second']) {
+        const browser = newBrowser()
+        await site.signIn(browser)
+        expect(await site.me(browser)).toBe('provider-anna')
+        expect(await send(site, await provider.logoutToken(claims))).toMatchObject({ status: 200 })
+        expect(await site.me(browser)).toBeUndefined()
+        clock.move(5001)
+      }
+    },
+  )
+
   it.each([
     ['its session', { sid: 's1' }, 'before', 400],
     ['its session, of its subject', { sub: 'anna', sid: 's1' }, 'before', 400],

@@ -40,21 +40,32 @@ const HOUR = 3_600_000
 
 const sidDigest = (issuer: string | undefined, sid: string): string => digest(JSON.stringify([issuer, sid]))
 
-const sidsOf = (proofs: ReadonlyArray<Proof>): ReadonlyArray<string> =>
-  proofs.flatMap(({ issuer, sid }) => (sid === undefined ? [] : [sidDigest(issuer, sid)]))
+const sidsOf = (signIn: SignIn): ReadonlyArray<string> =>
+  proofsIn(signIn).flatMap(({ issuer, sid }) => (sid === undefined ? [] : [sidDigest(issuer, sid)]))
 
 // A sign-out by a provider of a session that no entry has yet, of any user or of one
 const overKey = ({ name }: SignInList, sid: string, user?: string): string =>
   `koa-with-auth/signed-out-at/${digest(JSON.stringify([name, sid, user]))}`
 
-/** Whether the provider of some proof of a user has said that its session there ended. Rejects in an outage. */
+// The clocks of two processes differ a little
+const APART = 5000
+
+/**
+ * Whether the provider of some proof of a user has said since then that its session there ended: the user may sign in again at the same
+ * session. Rejects in an outage.
+ */
 export const isOverAtProvider = async (
   self: SignInList,
   user: string,
   proofs: ReadonlyArray<Proof>,
 ): Promise<boolean> => {
-  const keys = sidsOf(proofs).flatMap((sid) => [overKey(self, sid), overKey(self, sid, user)])
-  return keys.length > 0 && (await self.store.get(keys)).some((text) => text !== undefined)
+  const marks = proofs.flatMap(({ issuer, sid, at }) => {
+    if (sid === undefined) return []
+    const wanted = sidDigest(issuer, sid)
+    return [overKey(self, wanted), overKey(self, wanted, user)].map((key) => ({ key, at }))
+  })
+  const texts = marks.length === 0 ? [] : await self.store.get(marks.map(({ key }) => key))
+  return texts.some((text, index) => text !== undefined && !((marks[index]?.at ?? 0) > Number(text) + APART))
 }
 
 // A provider's sign-out that came while a sign-in was written has found no entry with its session
@@ -80,7 +91,7 @@ const restOf = (self: SignInList, signIn: SignIn): number => Math.min(HOUR, idle
 const lifetimeOf = (self: SignInList, signIn: SignIn): number => idleOf(self, signIn) + restOf(self, signIn)
 
 const entryText = (signIn: SignIn, id: string, { session, kind }: Pick<Entry, 'session' | 'kind'>): string => {
-  const sids = sidsOf(proofsIn(signIn))
+  const sids = sidsOf(signIn)
   const entry: Entry = {
     user: signIn.id,
     id,
@@ -116,7 +127,7 @@ const areTexts = (u: unknown): u is ReadonlyArray<string> =>
   Array.isArray(u) && u.every((one: unknown) => typeof one === 'string')
 
 const enlistAt = async (self: SignInList, signIn: SignIn, key: string, listed: ReadonlyArray<string> = []) => {
-  for (const sid of sidsOf(proofsIn(signIn))) {
+  for (const sid of sidsOf(signIn)) {
     if (!listed.includes(sid)) await self.store.add(setAt(self, sid), key, self.longest)
   }
 }
@@ -160,7 +171,7 @@ export const isListed = (
   const isSame =
     session === entry.session &&
     proofMethods(signIn).join() === entry.methods.join() &&
-    sidsOf(proofsIn(signIn)).join() === (entry.sids ?? []).join()
+    sidsOf(signIn).join() === (entry.sids ?? []).join()
   return (isCurrent && isSame) || renewed(self, signIn, { ...entry, session })
 }
 
@@ -206,7 +217,8 @@ export const endAtProvider = async (
 ): Promise<void> => {
   const wanted = sidDigest(issuer, sid)
   // before the entries are looked for, so that of an end and a sign-in at once, either finds the other
-  await self.store.insert(overKey(self, wanted, user), 'over', self.longest)
+  const [over, now] = [overKey(self, wanted, user), String(Date.now())]
+  if (!(await self.store.insert(over, now, self.longest))) await self.store.update(over, now, self.longest)
   const keys = await self.store.members(user === undefined ? setAt(self, wanted) : entriesOfUser(self, user))
   for (const key of keys) await endEntry(self, key, ({ sids }) => sids?.includes(wanted) === true)
 }
