@@ -117,6 +117,31 @@ describe('the copy of a level', () => {
     warned.mockRestore()
   })
 
+  test('that was dropped after its routes were written is told at the first request to the original, once', () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockReturnValue()
+    const level = withAuth(httpBearer({ authenticate: () => true }))
+    const written = () => new Router().get('/decided', withAuth(null), () => {}).get('/open', () => {})
+    const served = (router: Router) => [router.routes(), router.match('/open', 'GET'), router.match('/open', 'GET')]
+    const dropped = written()
+    level(dropped)
+    served(dropped)
+    const told = 'GET /open is open: withAuth(a)(router) does not change the router'
+    expect(warned.mock.calls).toEqual([[expect.stringContaining(told), 'OpenRouteWarning']])
+    // served open and guarded; guarded alone, twice; with nothing that is open
+    const both = written()
+    const guarded = level(both)
+    const routes = both.routes()
+    guarded.routes()
+    served(both)
+    const [inner, decided] = [written(), new Router().get('/decided', withAuth(null), () => {})]
+    level(level(inner)).middleware()
+    level(decided)
+    served(inner)
+    served(decided)
+    expect([warned.mock.calls.length, routes.router]).toEqual([1, both])
+    warned.mockRestore()
+  })
+
   test('does not change when the original changes', () => {
     const original = base()
     const copy = atLevel(a)(original)

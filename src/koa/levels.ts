@@ -81,11 +81,13 @@ export const atLevel =
       // Safe: whatever its context, it is put into this router
       for (const layer of given.filter(isLayer) as unknown as Layer<S, C>[]) install(layer, keptPlanOf(layer))
     }
-    return Object.defineProperties(copyRouter(router), {
+    const copy = Object.defineProperties(copyRouter(router), {
       // not writable: no other stack can replace it
       stack: { value: onMutation(stack, add), enumerable: true, writable: false },
       [levelMark]: { value: level, enumerable: true, configurable: true, writable: true },
     })
+    watchOriginal(router, copy)
+    return copy
   }
 
 export const levelOf = (router: object): Level | undefined => {
@@ -250,6 +252,7 @@ const checkFrom = (router: RouterInstance, first: number): void => {
 // `app.use` reads `_name` of its argument, and `router.use` does not
 const checkWhereUsed: Call = (make, router, given) => {
   const routes: unknown = Reflect.apply(make, router, given)
+  noteMounted(router)
   if (typeof routes !== 'function' || !isRouter(router) || Object.hasOwn(routes, '_name')) return routes
   const check = (): void => checkFrom(router, 0)
   return Object.defineProperty(routes, '_name', { get: check, configurable: true })
@@ -259,12 +262,40 @@ const checkWhereUsed: Call = (make, router, given) => {
 const leftOpen = new WeakSet<object>()
 
 const warnOfDropped = (router: unknown, layer: ReadLayer): void => {
-  if (!isRouter(router) || !leftOpen.delete(router)) return
+  if (isRouter(router) && leftOpen.delete(router)) warnOfOpen(layer)
+}
+
+const warnOfOpen = (layer: ReadLayer): void => {
   const fix = 'keep the copy that it returns: const guarded = withAuth(a)(router)'
   process.emitWarning(
     `${labelOf(layer)} is open: withAuth(a)(router) does not change the router; ${fix}`,
     'OpenRouteWarning',
   )
+}
+
+// The originals of copies, and those of which a copy is mounted, or a copy of a copy
+const originals = new WeakMap<object, object>()
+const replacedByCopy = new WeakSet<object>()
+
+const noteMounted = (router: unknown): void => {
+  let original = typeof router === 'object' && router !== null ? originals.get(router) : undefined
+  for (; original !== undefined; original = originals.get(original)) replacedByCopy.add(original)
+}
+
+// A program that serves a router with open routes, and no guarded copy of it, has dropped the copy. That is known at the first request: a
+// router may be served twice, open and guarded, and mounted in any order
+const watchOriginal = <S, C>(router: RouterInstance<S, C>, copy: RouterInstance<S, C>): void => {
+  originals.set(copy, router)
+  const open = router.stack.find(({ methods, stack }) => methods.length > 0 && !stack.some(isGuard))
+  const { match } = router
+  if (open === undefined || Object.hasOwn(router, 'match') || !replacedMethods.has(router.routes)) return
+  let isServed = false
+  const value = function (this: RouterInstance<S, C>, ...given: Parameters<typeof match>): ReturnType<typeof match> {
+    if (!isServed && !replacedByCopy.has(router)) warnOfOpen(open)
+    isServed = true
+    return match.apply(this, given)
+  }
+  Reflect.defineProperty(router, 'match', { value, writable: true, configurable: true, enumerable: false })
 }
 
 const checkGuardPlace = (router: unknown, ...[path, methods, functions, options]: ReadonlyArray<unknown>): void => {
