@@ -1,6 +1,8 @@
 /** The store in memory: what has a lifetime is gone at its instant, and is forgotten. The laws of every store are in engines.law. */
+import cluster from 'node:cluster'
+import { countFailures } from 'koa-with-auth/sign-in'
 import { memoryStore } from 'koa-with-auth/stores'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'performance'], now: 1000 }))
 afterEach(() => void vi.useRealTimers())
@@ -41,4 +43,19 @@ it('what is over is looked for once in a thousand writes, and is there no more',
   vi.restoreAllMocks()
   expect(before).toStrictEqual([0, []])
   expect(after[1]).toStrictEqual(['over', 'over', 'set'])
+})
+
+it('in a worker of node:cluster, the store and the counts of guesses say once that other workers do not know them', () => {
+  const warned = vi.spyOn(process, 'emitWarning').mockReturnValue()
+  const make = () => [memoryStore(), countFailures(), memoryStore(), countFailures()]
+  make()
+  expect(warned.mock.calls).toEqual([])
+  Object.assign(cluster, { isWorker: true })
+  onTestFinished(() => void Object.assign(cluster, { isWorker: false }))
+  make()
+  expect(warned.mock.calls).toEqual([
+    [expect.stringMatching(/^memoryStore\(\) .* other workers of node:cluster .*redisStore/), 'WorkerWarning'],
+    [expect.stringMatching(/^guesses .* other workers of node:cluster .*limiter/), 'WorkerWarning'],
+  ])
+  vi.restoreAllMocks()
 })

@@ -1,4 +1,5 @@
-/** Values by key, so many and for so long (`ageOf`); work under way that callers share; and outages that answers show. */
+/** Values by key, so many and for so long (`ageOf`); work under way that callers share; outages that answers show; and whose memory it is. */
+import cluster from 'node:cluster'
 import { ageOf, thisMoment, type Moment } from './data.js'
 
 interface KeptValue<V> {
@@ -114,4 +115,13 @@ export const watchOutages = <Problem>(
       begun(problem)
     },
   }
+}
+
+const warnedOfWorkers = new Set<string>()
+
+/** Warns once if others of `node:cluster` serve the same application: they do not have the memory of this process. */
+export const warnOfWorkers = (what: string, fix: string): void => {
+  if (!cluster.isWorker || warnedOfWorkers.has(what)) return
+  warnedOfWorkers.add(what)
+  process.emitWarning(`${what}, and the other workers of node:cluster do not know it; ${fix}`, 'WorkerWarning')
 }

@@ -1,6 +1,7 @@
 /** A store in the memory of one process: entry point `koa-with-auth/stores`. */
 /* eslint-disable @typescript-eslint/require-await -- the methods of a store return promises */
 import { steadyClock } from '../core/data.js'
+import { warnOfWorkers } from '../core/memory.js'
 import { declareFactory } from '../core/options.js'
 import { wholeLifetime, type Store } from './Store.js'
 
@@ -69,6 +70,10 @@ const addMember = (self: StoreMemory, set: string, member: string, until: number
  * assert.deepStrictEqual(await store.get(['a', 'b']), ['text', undefined])
  */
 export const memoryStore = (): Store => {
+  warnOfWorkers(
+    'memoryStore() is the memory of one process',
+    'use sqliteStore, redisStore or another store of all workers',
+  )
   const self: StoreMemory = { texts: new Map(), sets: new Map(), overBy: steadyClock(), writes: 0 }
   return {
     get: (keys) => keys.map((key) => liveText(self, key)?.text),
