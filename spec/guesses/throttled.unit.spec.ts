@@ -146,16 +146,6 @@ describe('keys of the counts', () => {
       'invalid invalid invalid throttled',
     ],
     [
-      'T-06 another address of one /64 network is the same address',
-      [guess('anna', 'wrong', '2001:db8:1:2::1'), guess('anna', 'wrong', '2001:db8:1:2:ffff::9')],
-      'invalid throttled',
-    ],
-    [
-      'T-06 IPv4 as IPv6 is the same address',
-      [guess('anna'), guess('anna', 'wrong', '::ffff:192.0.2.1')],
-      'invalid throttled',
-    ],
-    [
       'T-08 a malformed credential counts only by its address, and does not lock out its owner',
       [bad(), bad(), guess('anna', 'good'), bad('192.0.2.2')],
       'malformed throttled passed malformed',

@@ -112,51 +112,28 @@ const read = (answer: object) => {
   return { status: statusCode, body, challenges: headers['www-authenticate'] }
 }
 
+const paths = ['/bearer', '/optional', '/key', '/cookie']
+const good = { Authorization: 'Bearer anna', 'X-Remote-User': 'anna', Cookie: 'a=b; key=anna' }
+const wrong = { Authorization: 'Bearer wrong', 'X-Remote-User': 'wrong', Cookie: 'key=wrong' }
+const twice = { Cookie: 'key=anna; key=admin' }
+
 describe.each(adapters)('R07 %s', (_name, make) => {
-  const unauthorized = { type: 'about:blank', title: 'Unauthorized', status: 401, detail: 'Unauthorized' }
-  const asking = () => {
+  test.each<[what: string, headers: Record<string, string>, statuses: number[], passed: unknown[]]>([
+    ['valid credentials pass', good, [200, 200, 200, 200], ['anna', 'anna', 'anna', 'anna']],
+    ['a wrong credential is refused, even with `optional`', wrong, [401, 401, 401, 401], []],
+    ['without a credential, `optional` admits an anonymous caller', {}, [401, 200, 401, 401], [undefined]],
+    ['two cookies with the name are refused', twice, [401, 200, 401, 401], [undefined]],
+  ])('%s', async (_what, headers, statuses, passed) => {
     const { app, calls } = application()
-    return { ask: make(app), calls }
-  }
-
-  test('valid credentials pass', async () => {
-    const { ask, calls } = asking()
-    const good = { Authorization: 'Bearer anna', 'X-Remote-User': 'anna', Cookie: 'a=b; key=anna' }
-    for (const path of ['/bearer', '/optional', '/key', '/cookie']) {
-      const answer = await ask(path, good)
-      expect({ status: answer.status, body: JSON.parse(answer.body) }).toStrictEqual({
-        status: 200,
-        body: { auth: 'anna' },
-      })
+    const ask = make(app)
+    for (const [at, path] of paths.entries()) {
+      const { status, body, challenges } = await ask(path, headers)
+      expect([path, status]).toStrictEqual([path, statuses[at]])
+      if (status === 200) expect(JSON.parse(body)).toStrictEqual({ auth: calls.at(-1) ?? null })
+      else expect(JSON.parse(body)).toMatchObject({ title: 'Unauthorized', status: 401, detail: 'Unauthorized' })
+      if (headers === wrong && path === '/optional') expect(challenges).toBe(challenge.refusedBearer)
     }
-    expect(calls).toStrictEqual(['anna', 'anna', 'anna', 'anna'])
-  })
-
-  test('a wrong credential is refused, even with `optional`', async () => {
-    const { ask, calls } = asking()
-    const wrong = { Authorization: 'Bearer wrong', 'X-Remote-User': 'wrong', Cookie: 'key=wrong' }
-    for (const path of ['/bearer', '/optional', '/key', '/cookie']) {
-      const answer = await ask(path, wrong)
-      expect({ status: answer.status, body: JSON.parse(answer.body) }).toStrictEqual({
-        status: 401,
-        body: unauthorized,
-      })
-      if (path === '/optional') expect(answer.challenges).toBe(challenge.refusedBearer)
-    }
-    expect(calls).toStrictEqual([])
-  })
-
-  test('without a credential, `optional` admits an anonymous caller, and others refuse', async () => {
-    const { ask, calls } = asking()
-    expect(JSON.parse((await ask('/optional', {})).body)).toStrictEqual({ auth: null })
-    for (const path of ['/bearer', '/key', '/cookie']) expect((await ask(path, {})).status).toBe(401)
-    expect(calls).toStrictEqual([undefined])
-  })
-
-  test('two cookies with the name are refused', async () => {
-    const { ask, calls } = asking()
-    expect((await ask('/cookie', { Cookie: 'key=anna; key=admin' })).status).toBe(401)
-    expect(calls).toStrictEqual([])
+    expect(calls).toStrictEqual(passed)
   })
 })
 

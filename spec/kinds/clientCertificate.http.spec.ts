@@ -246,9 +246,6 @@ describe('B-39: a client certificate in a header', () => {
     ['has a private key', [encodeURIComponent(client.key)]],
     ['has a wrong escape', ['%zz']],
     ['is of another authority', [byteSequence(stranger)]],
-    ['is of an authority with the same name', [escaped(impostor)]],
-    ['is signed by itself', [byteSequence(selfSigned)]],
-    ['is for servers', [byteSequence(forServers)]],
   ])('that %s is refused: 401', async (_what, values) => {
     const { send } = await byHeader(clientCertificate({ authorities: [authority.cert], from: from(['127.0.0.1']) }))
     const refused = await send(...values.map((value) => `Client-Cert: ${value}`))

@@ -209,18 +209,11 @@ describe('claims', () => {
     expect(JSON.stringify(second.seen)).not.toContain('"seen","')
   })
 
-  it('a schema that throws is a 500; one that never settles is a 503', async () => {
+  it('a schema that throws is a 500', async () => {
     const throwing = await operation(
       withAuth(httpJwt({ ...of, claims: standard(async () => Promise.reject(new Error(hidden))) })),
     )
     expectCrashed(await throwing.ask('/x', bearing({})))
     expect(String(throwing.errors[0])).toMatch(/claims.*: the schema threw$/)
-    const silent = standard(() => new Promise(() => {}))
-    const { ask } = await operation(
-      withAuth(httpJwt({ ...of, claims: silent })),
-      (app) => void app.use(authSettings({ timeout: 40 })),
-    )
-    const answer = await ask('/x', bearing({}))
-    expect([answer.status, answer.seen]).toEqual([503, []])
   })
 })

@@ -259,6 +259,7 @@ describe('nothing is left out unseen', () => {
     ['a parameter without an unknown id', { ...sweep, unknown: { team: 'x' } }, noUnknown],
     ['a parameter with ids of one user', ids(['x'], []), /:id has ids of anna only .*with ids of two users/s],
     ['an operation that is no longer skipped', withoutSkip, /GET \/help\/:topic: :topic has no ids and no reason/],
+    ['a blank as a reason', { ...sweep, skip: { 'GET /help/:topic': ' ' } }, /it is skipped without a reason/],
     ['an entry that fits no operation', { ...sweep, skip }, /skip: GET \/x fits no operation/],
     ['a body that fits no operation', { ...sweep, bodies: { 'PUT /x': {} } }, /bodies: PUT \/x fits no operation/],
     ['a parameter of no path', { ...sweep, objects: { ...sweep.objects, ix: {} } }, /objects: ix fits no operation/],
@@ -326,6 +327,17 @@ describe('what may differ', () => {
   })
 })
 
+it('three ids of each user are asked for, and no more', async () => {
+  const ids = { anna: ['a1'], bert: ['b1', 'b2', 'b3', 'b4'] }
+  const router = withAuth(user)(new Router()).get('/:id', (ctx) => {
+    const { id } = ctx.params
+    if (['b3', 'b4'].includes(id) || id.startsWith(ctx.request.auth.name.charAt(0))) ctx.body = 'text'
+  })
+  const app = new Koa().use(router.routes()) as Koa
+  const { message } = await brokenIn(app, { users: sweep.users, objects: { id: ids }, unknown: { id: 'x' } })
+  expect([message.includes("'/b3'"), message.includes("'/b4'")]).toEqual([true, false])
+})
+
 it('objects inside of others are deleted first', async () => {
   const kept = new Map(['anna', 'bert'].flatMap((name) => [[`box-${name}`, name], [`item-${name}`, name]])) // prettier-ignore
   const find = (id: string, { name }: { readonly name: string }) => kept.get(id) === name
@@ -355,8 +367,8 @@ it('objects inside of others are deleted first', async () => {
 })
 
 describe('a list', () => {
-  const listing = (text: string): Koa => {
-    const owners = new Map([['note.1', 'anna'], ['note.2', 'bert']]) // prettier-ignore
+  const listing = (text: string, ids = ['note.1', 'note.2']): Koa => {
+    const owners = new Map(ids.map((id, at) => [id, at === 0 ? 'anna' : 'bert']))
     const user = httpBearer({ authenticate: (_request, token) => ({ name: token }) })
     const find = (id: string, { name }: { readonly name: string }) => owners.get(id) === name
     const router = new Router()
@@ -374,6 +386,8 @@ describe('a list', () => {
 
   it('may have words that an id is a part of, or that look like one', async () => {
     await expectIsolated(listing('note.20, xnote.2, note-2 and note.11'), options)
+    const short = { ...options, objects: { id: { anna: ['nt.1'], bert: ['nt.2'] } } }
+    await expectIsolated(listing('nt.1 and nt.2', ['nt.1', 'nt.2']), short)
   })
 
   it.each(['note.2', 'note.20 and (note.2)', '"note.2"'])('must not have the id of another user: %s', async (text) => {
