@@ -159,6 +159,8 @@ describe('a sealed router can be checked', () => {
     const first = expectGuarded(app, router, { public: open })
     await expect(expectGuarded(app, router)).rejects.toThrow(/running on this router already/)
     await first
+    const callback = () => expect.unreachable('it does not start')
+    await expect(expectGuarded(Object.assign(Object.create(app) as Koa, { callback }), router)).rejects.toThrow('start')
     expect(await broken(app, router, { public: ['GET /x/:id'] })).not.toStrictEqual([])
     expect(await broken(app, router, { public: open })).toStrictEqual([])
   })

@@ -251,7 +251,6 @@ export interface ExceptionHandler {
   readonly answer: (request: Request, error: unknown) => unknown
 }
 
-/** The handlers in force, by the prototype of their class. */
 type ExceptionHandlers = ReadonlyMap<unknown, ExceptionHandler['answer']>
 
 /**

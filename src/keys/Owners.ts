@@ -60,7 +60,6 @@ export const ownersOf = (owner: t.Type<unknown, string, unknown> | StandardSchem
   }
 }
 
-/** As the schema has them. */
 interface Written extends Pick<Owners, 'decode'> {
   readonly encode: (where: string, owner: unknown) => string | Promise<string>
 }

@@ -254,7 +254,6 @@ const authoritiesIn = (given: unknown): ReadonlyArray<X509Certificate> => {
 // ignored. The proxy must remove the header that a client sent. Two formats are read: the byte sequence of `Client-Cert` (RFC 9440
 // §2.1), and a PEM with percent escapes (nginx, Amazon's load balancers)
 
-/** The certificate of a client: of TLS, or the content of a header. */
 type SentCertificate = X509Certificate | Sent
 
 export interface CertificateReader {

@@ -118,7 +118,6 @@ export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<Prin
 // RFC 9110 §5.5, without blanks: the other characters of a word of a field
 const visibleAscii = /^[\x21-\x7e]+$/
 
-/** Whether a value is a token that matches `syntax` as a whole. */
 const tokenLike = (syntax: RegExp) => {
   const whole = new RegExp(`^(?:${syntax.source})$`, syntax.flags.replaceAll(/[gy]/g, ''))
   return (u: unknown): u is string => typeof u === 'string' && visibleAscii.test(u) && whole.test(u)

@@ -128,7 +128,6 @@ const replacedFile = (): Error =>
 const hasCode = (error: unknown, code: RegExp): boolean =>
   error instanceof Error && 'code' in error && code.test(String(error.code))
 
-/** Whether an error says that another connection holds a lock. */
 const isBusy = (error: unknown): boolean => hasCode(error, /^SQLITE_(?:BUSY|LOCKED)/)
 
 interface OpenFile {

@@ -81,7 +81,6 @@ export const unknownIn = (location: CredentialLocation, secret: string): Attack 
   secrets: [secret],
 })
 
-/** A text as a credential. */
 export const hostileIn = (location: CredentialLocation, text: string): Attack => ({
   what: `${text === '' ? 'an empty' : 'a hostile'} credential in ${placeInWords(location)}`,
   spec: putCredentials(location, [text], {}),

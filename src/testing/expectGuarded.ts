@@ -11,7 +11,6 @@ import { probing, testedOf } from './probing.js'
 import type { Application, Filling, HttpResponse, Probe, Tested } from './probing.js'
 import { impostors, mergeRequests, printed, type HeaderLine, type RequestSpec } from './requests.js'
 
-/** A law that does not hold, and the fix. */
 type Breach = readonly [law: string, fix: string]
 
 const unreached: Breach = [
@@ -116,7 +115,6 @@ export interface CheckedOperation {
   readonly requests: number
 }
 
-/** Whether anyone may call, also anonymously. */
 const isOpenOperation = ({ description }: Tested): boolean => description === undefined || admitsAnonymous(description)
 
 const noCredential: Attack = { what: 'no credential', spec: {}, secrets: [] }

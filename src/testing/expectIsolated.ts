@@ -51,7 +51,6 @@ const isolatedChecks: Checks<IsolatedOptions> = {
   within: is.maybe(is.positive),
 }
 
-/** An id or more, by the name of the parameter. */
 type Values = Readonly<Record<string, string>>
 
 interface Asked {
@@ -75,7 +74,6 @@ const uncheckedIn = ({ requirement }: RoutedOperation): ReadonlyMap<string, stri
   return new Map(conditions.flatMap(({ unchecked: one }) => (one === undefined ? [] : [[one.param, one.reason]])))
 }
 
-/** The ids of a parameter in an operation; `undefined` if the options have none. */
 const idsFor = ({ objects }: IsolatedOptions, operation: string, param: string): IdsOfUsers | undefined => {
   const own = Object.hasOwn(objects, operation) ? objects[operation] : undefined
   // Safe, both: an entry by an operation has parameters, any other entry has users
@@ -145,7 +143,6 @@ const askingOrder = ({ operation: { method, path } }: Asked): number =>
 const valuesFor = ({ params }: Asked, user: string, at: number): Values =>
   Object.fromEntries(params.map(([name, { [user]: ids = [] }]) => [name, ids[at % ids.length] ?? '']))
 
-/** As many values of a user as are asked for. */
 const valuesOf = (one: Asked, user: string): ReadonlyArray<Values> => {
   const length = Math.min(MAX_IDS, Math.max(...one.params.map(([, ids]) => (ids[user] ?? []).length)))
   return Array.from({ length }, (_, at) => valuesFor(one, user, at))

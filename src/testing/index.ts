@@ -18,6 +18,7 @@ export { LawViolations, type Violation } from './LawViolations.js'
 
 export {
   mergeRequests,
+  mockRequest,
   withBasic,
   withBearer,
   withCookie,
@@ -26,7 +27,6 @@ export {
   type HeaderLine,
   type RequestSpec,
 } from './requests.js'
-export { mockRequest } from './requests.js'
 export { signedRequest, type SigningOptions } from './signedRequest.js'
 
 export { testIssuer, type TestIssuer } from './testIssuer.js'

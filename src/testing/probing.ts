@@ -103,7 +103,6 @@ export const requestTarget = (layer: RouterLayer, spell: (param: string) => stri
   return unlessThrown(() => compile(path, { encode: false })(values()))
 }
 
-/** The field that identifies a request. */
 const PROBE = 'X-Koa-With-Auth-Probe'
 
 interface Trace {

@@ -32,7 +32,7 @@ const mistakes: ReadonlyArray<readonly [description: string, mapper: ErrorMapper
   ['answers 302', () => ({ status: 302, headers: { Location: '/sign-in' } }), /^is total/],
   ['answers 403 to an absent credential', perFailure({ absent: () => ({ status: 403 }) }), /^answers 401/],
   ['answers 401 to who is not allowed', perFailure({ insufficient: () => ({ status: 401 }) }), /^answers 401/],
-  ['answers 401 to too many guesses', perFailure({ throttled: () => ({ status: 401 }) }), /^answers 401/],
+  ['answers 403 to too many guesses', perFailure({ throttled: () => ({ status: 403 }) }), /^answers 401/],
   ['answers 401 to an outage', perFailure({ unavailable: () => ({ status: 401 }) }), /^answers 401/],
   [
     'returns a cycle',
@@ -44,6 +44,7 @@ const mistakes: ReadonlyArray<readonly [description: string, mapper: ErrorMapper
     perFailure({ expired: () => ({ status: 401, headers: why }) }),
     /^returns a response that can be sent/,
   ],
+  ['names a field with a blank', besides(() => ({ headers: { 'a b': 'x' } })), /^returns a response that can be sent/],
   ['shows the URL', besides((_error, { url }) => ({ body: { instance: url } })), /^leaks nothing/],
   ['shows an exception', besides((e) => (e._tag === 'raised' ? { body: String(e.error) } : {})), /^leaks nothing/],
   ['echoes a header', besides((_error, { headers }) => ({ body: { ...headers } })), /^leaks nothing/],

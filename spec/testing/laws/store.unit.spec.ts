@@ -109,6 +109,18 @@ const wrong: Readonly<Record<string, readonly [breaks: string, wrong: Wrong]>> =
       },
     }),
   ],
+  'get reads a replica that is one write behind': [
+    'one after another',
+    (right) => {
+      const behind = new Map<string, string | undefined>()
+      const note = async (key: string) => void behind.set(key, await textOf(right, key))
+      return {
+        get: (keys) => keys.map((key) => behind.get(key)),
+        insert: (key, ...rest) => note(key).then(() => right.insert(key, ...rest)),
+        update: (key, ...rest) => note(key).then(() => right.update(key, ...rest)),
+      }
+    },
+  ],
   'nothing expires': ['lifetimes', lasting(() => FOREVER)],
   'lifetimes are taken for seconds': ['lifetimes', lasting((ms) => ms * 1000)],
   'lifetimes are kept in seconds, and taken for milliseconds': ['lifetimes', lasting((ms) => Math.max(1, ms / 1000))],

@@ -21,7 +21,6 @@ interface Mapped {
   readonly answers: () => ReadonlyArray<MappedFailure>
 }
 
-/** A law. `judge` returns the fix if it does not hold. */
 const mapperLaw = (
   name: string,
   judge: (answered: MappedFailure, mapper: ErrorMapper) => string | undefined,

@@ -73,7 +73,6 @@ const bareFailures = (message: Arbitrary<string> = fc.string()): Arbitrary<AuthE
     message.map((text) => AuthErrors.raised(new Error(text))),
   )
 
-/** Failures of one authenticator: without or with their challenge. */
 const singleFailures = (message?: Arbitrary<string>): Arbitrary<AuthError> =>
   fc
     .tuple(bareFailures(message), fc.option(challenges(), { nil: undefined }))

@@ -53,7 +53,6 @@ const keptText = async (store: Store, key: string): Promise<string | undefined> 
 const sortedMembers = async (store: Store, set: string): Promise<ReadonlyArray<string>> =>
   [...(await store.members(set))].sort()
 
-/** Waits until a question has this answer, and returns its last answer. */
 const waitUntil = async <A>(
   elapse: StoreLawOptions['elapse'],
   ask: () => Promise<A>,
@@ -67,7 +66,6 @@ const waitUntil = async <A>(
   }
 }
 
-/** Waits until the lifetime of each key has ended, and returns the answer of the store. */
 const waitUntilOver = (elapse: StoreLawOptions['elapse'], store: Store, ...keys: ReadonlyArray<string>) =>
   waitUntil(
     elapse,
@@ -326,7 +324,6 @@ const calls: Arbitrary<StoreCall> = fc.oneof(
   fc.record({ name: fc.constant('members' as const), key: keys }),
 )
 
-/** Notes calls of a store and their results, under names of its own. */
 const recordCalls = (store: Store) => {
   const begin = `${lawKey()}/`
   const history: Called[] = []
