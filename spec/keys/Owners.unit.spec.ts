@@ -88,6 +88,9 @@ describe('a schema that is not one of strings', () => {
     ],
   ])('that %s is a TypeError at the first owner', async (_what, owner) => {
     await expect((async () => made(owner).issue({ owner: 'Anna' }))()).rejects.toThrow(/apiKeys\(\{ owner \}\)/)
+    const store = memoryStore()
+    const { key } = await apiKeys({ prefix: 'acme', store }).issue({ owner: 'Anna' })
+    await expect((async () => made(owner, store).authenticate(request, key))()).rejects.toThrow(/of a stored key/)
   })
 
   it('that throws: nothing is stored, and the error does not show the message', async () => {

@@ -136,3 +136,23 @@ it.each<[words: string, make: (options: never) => unknown, options: object]>([
   expect(() => make(options as never)).toThrow(TypeError)
   expect(() => make(options as never)).toThrow(words)
 })
+
+const unasked = () => expect.unreachable('it is not asked')
+
+it.each<[name: string, store: Store, keepsNul?: true]>([
+  ['SQLite', sqliteStore({ url: 'file::memory:' })],
+  ['PostgreSQL', postgresStore({ query: unasked })],
+  ['MySQL', mysqlStore({ query: unasked }), true],
+  ['Redis', redisStore({ command: unasked }), true],
+])('%s is not asked to keep a string that would come back changed', async (name, store, keepsNul) => {
+  await expect(store.insert('a', '\ud800', LIFETIME)).rejects.toThrow(RangeError)
+  await expect(store.add('s', '\udfff', LIFETIME)).rejects.toThrow(RangeError)
+  if (keepsNul) return
+  const asks = [
+    () => store.get(['a\0b']),
+    () => store.insert('a', 'b\0', LIFETIME),
+    () => store.end('\0', 1),
+    () => store.add('s', 'm\0', 1),
+  ]
+  for (const ask of asks) await expect(ask()).rejects.toThrow(`${name} keeps no NUL`)
+})

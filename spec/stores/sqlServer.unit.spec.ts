@@ -1,4 +1,4 @@
-/** What `postgresStore` and `mysqlStore` share, on a real PostgreSQL and a real MariaDB: tables, rights, questions, failures, expired rows. */
+/** `postgresStore` and `mysqlStore` on a real PostgreSQL and a real MariaDB: tables, rights, questions, failures, expired rows. */
 import { mysqlStore, postgresStore, type Store } from 'koa-with-auth/stores'
 import mysql from 'mysql2/promise'
 import pg from 'pg'
@@ -94,26 +94,41 @@ const printed = (line: string): string => {
 
 const failure = (code: string) => Object.assign(new Error('lost'), { code })
 
+const placeIn = async (of: Kind) => {
+  const name = newName()
+  await asOwner(of.kind, of.create(name))
+  return { name, query: await of.connect(name, USER) }
+}
+
+/** As a user without the right to create anything. */
+const restrictedIn = async (of: Kind, name: string, ...rights: ReadonlyArray<Kind['grant']>): Promise<Query> => {
+  const user = newName()
+  await asOwner(of.kind, of.newUser(user))
+  for (const right of rights) await asOwner(of.kind, right(name, user))
+  return of.connect(name, user)
+}
+
+const noting = (query: Query) => {
+  const asked: string[] = []
+  const noted: Query = (sql, values) => {
+    asked.push(sql)
+    return query(sql, values)
+  }
+  return { asked, noted }
+}
+
+const instructionsOf = (of: Kind, name: string, what: string) =>
+  `${what} is missing; run the statements that \`npx koa-with-auth ${of.command(name)}\` prints, with the rights of the owner`
+
 for (const of of kinds)
   describeWithSql(of.kind, of.caller, () => {
-    const place = async () => {
-      const name = newName()
-      await asOwner(of.kind, of.create(name))
-      return { name, query: await of.connect(name, USER) }
-    }
-    /** As a user without the right to create anything. */
-    const restricted = async (name: string, ...rights: ReadonlyArray<typeof of.grant>): Promise<Query> => {
-      const user = newName()
-      await asOwner(of.kind, of.newUser(user))
-      for (const right of rights) await asOwner(of.kind, right(name, user))
-      return of.connect(name, user)
-    }
+    const place = () => placeIn(of)
+    const restricted = (name: string, ...rights: ReadonlyArray<Kind['grant']>) => restrictedIn(of, name, ...rights)
     const made = async () => {
       const { name, query } = await place()
       return { name, query, store: of.store(query, name) }
     }
-    const instructions = (name: string, what: string) =>
-      `${what} is missing; run the statements that \`npx koa-with-auth ${of.command(name)}\` prints, with the rights of the owner`
+    const instructions = (name: string, what: string) => instructionsOf(of, name, what)
 
     describe('tables', () => {
       it('are created when they are first needed, by twenty connections and stores at once', async () => {
@@ -174,12 +189,8 @@ for (const of of kinds)
 
     it('get and members are one statement, and so is each change, beside pruning', async () => {
       const { name, query } = await place()
-      const asked: string[] = []
-      const noting: Query = (sql, values) => {
-        asked.push(sql)
-        return query(sql, values)
-      }
-      const store = of.store(noting, name)
+      const { asked, noted } = noting(query)
+      const store = of.store(noted, name)
       await store.insert('a', 'b', LIFETIME)
       await store.add('s', 'm', LIFETIME)
       const asks = [
@@ -333,6 +344,61 @@ const locked = async (kind: Sql, sql: string): Promise<{ readonly release: () =>
   await client.query(`begin; ${sql}`)
   return { release: () => client.end() }
 }
+
+// Safe: these are all
+const [postgres, mariadb] = kinds as [Kind, Kind]
+
+describeWithSql('postgres', 'postgresStore', () => {
+  it('has its tables in the first schema of the search path, without a schema', async () => {
+    const { name, query } = await placeIn(postgres)
+    expect(await postgresStore({ query }).insert('a', 'b', LIFETIME)).toBe(true)
+    expect(await postgresStore({ query, schema: name }).get(['a'])).toStrictEqual(['b'])
+  })
+
+  it('needs the right to create schemas only if its schema is missing', async () => {
+    const [{ name }, missing] = [await placeIn(postgres), newName()]
+    const query = await restrictedIn(postgres, name, (one, user) => `grant all on schema ${one} to ${user}`)
+    expect(await postgresStore({ query, schema: name }).insert('a', 'b', LIFETIME)).toBe(true)
+    await expect(postgresStore({ query, schema: missing }).get(['a'])).rejects.toMatchObject({
+      code: '42501',
+      message: instructionsOf(postgres, missing, 'a right'),
+    })
+  })
+
+  it('with a table of another shape is an outage that names the column', async () => {
+    const { name, query } = await placeIn(postgres)
+    await asOwner('postgres', `create table ${name}.auth_texts (id text, sess json)`)
+    await expect(postgresStore({ query, schema: name }).get(['a'])).rejects.toMatchObject({ code: '42703' })
+  })
+
+  it('finds expired rows by an index', async () => {
+    const { name, query } = await placeIn(postgres)
+    const { asked, noted } = noting(query)
+    await postgresStore({ query: noted, schema: name }).insert('a', 'b', LIFETIME)
+    const pruning = asked.find((sql) => sql.includes('skip locked')) ?? ''
+    await asOwner(
+      'postgres',
+      `insert into ${name}.auth_texts select 'n' || n, 'x', 9e15::bigint from generate_series(1, 20000) n; analyze ${name}.auth_texts`,
+    )
+    expect(JSON.stringify(postgres.rowsIn(await query(`explain ${pruning}`, [])))).toContain('auth_texts_until')
+  })
+})
+
+describeWithSql('mariadb', 'mysqlStore', () => {
+  it('has a time without a zone: an hour that comes twice does not', async () => {
+    const { name, query } = await placeIn(mariadb)
+    const port = await sqlPort('mariadb')
+    const zoned = await mysql.createConnection({ host: '127.0.0.1', port, user: USER, database: name })
+    onTestFinished(() => zoned.end())
+    await zoned.query("set time_zone = '-11:00'")
+    await mysqlStore({ query: (sql, values) => zoned.execute(sql, values) }).insert('a', 'b', LIFETIME)
+    const ask = 'select until - unix_timestamp(now(3)) * 1000 as kept from auth_texts'
+    const [kept] = Object.values(mariadb.rowsIn(await query(ask, []))[0] ?? {}).map(Number)
+    expect(kept).toBeLessThanOrEqual(LIFETIME)
+    expect(kept).toBeGreaterThan(0)
+    expect(await mysqlStore({ query }).get(['a'])).toStrictEqual(['b'])
+  })
+})
 
 it('a client that never answers holds up the tables for ten seconds, and the pruning for five minutes', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })

@@ -23,17 +23,6 @@ import { another, engines } from '../support/stores/sqliteEngines.js'
 
 // An SQLite file that another connection locks: requests wait for the lock, also while the file is opened.
 
-it('a NUL is refused, because the clients read a string only up to its first NUL', async () => {
-  const store = sqliteStore({ url: 'file::memory:' })
-  for (const ask of [
-    () => store.get(['a\0b']),
-    () => store.insert('a', 'b\0c', 1000),
-    () => store.add('a', '\0', 1000),
-  ])
-    await expect(ask()).rejects.toThrow('SQLite keeps no NUL')
-  store.close()
-})
-
 describe('a file that is locked', () => {
   const first = sqliteFile()
   it('when it is opened is tried again, until the lock is released', async () => {
