@@ -139,11 +139,7 @@ describe('B-31 a write from another site with a credential that browsers send', 
   })
 })
 
-describe('fromFunction', () => {
-  it('returns an authenticator as it is', () => {
-    expect(fromFunction(bearer)).toBe(bearer)
-  })
-})
+it('fromFunction returns an authenticator as it is', () => void expect(fromFunction(bearer)).toBe(bearer))
 
 describe('isAuthenticator', () => {
   it.each([

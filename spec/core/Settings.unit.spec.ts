@@ -5,11 +5,12 @@ import { mockRequest } from 'koa-with-auth/testing'
 import createError from 'http-errors'
 import fc from 'fast-check'
 import { AuthError, defaultErrorMapper, perFailure, type AuthResponse, type ErrorMapper, onError } from 'koa-with-auth'
-import { defaults, httpStatusOf, serialize, addHandlers, handlerOf } from '../../src/core/Settings.js'
+import { answeredBy, defaults, httpStatusOf, serialize, addHandlers, handlerOf } from '../../src/core/Settings.js'
 import { exchangeOf, settingsOf } from '../../src/core/Exchange.js'
 import { authError } from '../support/models/arbitraries.js'
 import { outcomes } from '../support/models/evaluator.js'
 import { row } from '../support/models/row.js'
+import { polluted } from '../support/runs/pollute.js'
 
 // Settings belong to the context of one request. Without them, the defaults apply.
 describe('Settings of a request', () => {
@@ -124,6 +125,11 @@ describe('A-30 httpStatusOf: an HTTP error with a 4xx status, and nothing else',
   })
 })
 
+it('R09 an inherited answer answers nothing', () => {
+  const answer = () => answeredBy(new Error('bug'))
+  expect(polluted({ 'koa-with-auth/answered': { status: 200 } }, answer)).toBeUndefined()
+})
+
 describe('the headers of an HTTP error of a hook', () => {
   const brought = (headers: unknown) => respond(raised(Object.assign(createError(429), { headers }))).headers
 
@@ -183,10 +189,7 @@ describe('perFailure', () => {
     row('a property name of every object', [{ constructor: () => answer('x') }], /"constructor"/),
     row('a response instead of a mapper', [{ expired: answer('x') }], /perFailure\({ expired }\)/),
     row('a mapper with three parameters', [{ expired: (_a: 1, _b: 2, _c: 3) => 1 }], /takes 3/),
-    row('perFailure, not called', [{ expired: perFailure }], /perFailure itself; call it/),
     row('nothing', [], /takes an object of options, not undefined/),
-    row('a list', [[]], /takes an object of options, not an array/),
-    row('only a mapper', [defaultErrorMapper], /takes an object of options/),
     row('null as the other mapper', [{}, null], /otherwise must be a function, not null/),
     row('a response as the other mapper', [{}, answer('x')], /otherwise must be a function/),
   ])('is a TypeError that names the place for $description', ({ input, expected }) => {

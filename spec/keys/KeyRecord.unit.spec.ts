@@ -108,6 +108,7 @@ describe('K-12 a text that is no record lets nobody in, and is an outage', () =>
     ['null', () => null],
     ['an array', ({ secrets }) => secrets],
     ['secrets that are strings', (record) => ({ ...record, secrets: [record.secrets[0]?.digest] })],
+    ['a second secret without a digest', ({ secrets, ...record }) => ({ ...record, secrets: [...secrets, {}] })],
     ['an end as text', (record) => ({ ...record, secrets: [{ ...record.secrets[0], until: '9e12' }] })],
     ['a prototype', (record) => JSON.parse(`{"__proto__":${JSON.stringify(record)}}`)],
     ...fields.map((wrong) => [`a record with ${JSON.stringify(wrong)}`, (record: Kept) => ({ ...record, ...wrong })] as const), // prettier-ignore

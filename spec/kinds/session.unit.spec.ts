@@ -131,6 +131,7 @@ describe('session authenticators', () => {
     // of a loaded value that is no user, the kind says why
     const result: E.Either<AuthError, unknown> = await sessionAuth({ loadUser: () => user as never }).evaluate(request)
     const isRaised = E.isLeft(result) && result.left._tag === 'raised'
+    if (isRaised) expect(result.left.challenge?.scheme).toBe('Session')
     expect(SessionUser.is(user)).toBe(typeof user === 'object' && user !== null && !isRaised)
   })
 
