@@ -54,15 +54,14 @@ const roles = ['then', 'then, again', 'now', 'now, again'] as const
 type Turns = Readonly<Record<(typeof roles)[number], ReadonlyArray<number>>>
 
 const measured = async (then: string, thenFirst: boolean, pace: Pace): Promise<Readonly<Record<string, Turns>>> => {
-  const order = thenFirst ? [then, repository] : [repository, then]
-  const libraries = new Map<string, Library>()
-  for (const folder of order) libraries.set(folder, await libraryIn(folder))
-  const appOf = (folder: string) => guardedBy(libraries.get(folder) ?? never(folder))
+  const first = await libraryIn(thenFirst ? then : repository)
+  const second = await libraryIn(thenFirst ? repository : then)
+  const [old, own] = thenFirst ? [first, second] : [second, first]
   const apps = {
-    then: appOf(then),
-    'then, again': appOf(then),
-    now: appOf(repository),
-    'now, again': appOf(repository),
+    then: guardedBy(old),
+    'then, again': guardedBy(old),
+    now: guardedBy(own),
+    'now, again': guardedBy(own),
   }
   for (const question of timed) await expectAlike(question, { then: apps.then, now: apps.now })
   const contestants = timed.flatMap(({ name, url, headers }): Contestant[] =>
@@ -83,10 +82,6 @@ const measuredAlone = async (folder: string, pace: Pace): Promise<Readonly<Recor
   const contestants = timed.map(({ name, url, headers }): Contestant => ({ name, run: () => ask(app, url, headers) }))
   const times = await race(contestants, pace)
   return Object.fromEntries([...times].map(([name, turns]) => [name, lowerQuartile(turns)]))
-}
-
-const never = (folder: string): never => {
-  throw new Error(`${folder} was not loaded`)
 }
 
 const beside = (some: ReadonlyArray<number>, others: ReadonlyArray<number>): number =>

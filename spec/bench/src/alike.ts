@@ -26,15 +26,12 @@ const inWords = ({ status, headers, body }: Answered): string =>
 
 /** Throws an error that shows both responses if they differ, or if their status is not the expected one. */
 export const expectAlike = async (
-  { name, url, headers, status, method, body }: Question,
+  { name, url, headers, status, ...asked }: Question,
   listeners: Readonly<Record<string, RequestListener>>,
 ): Promise<void> => {
   let first: string | undefined
   for (const [who, listener] of Object.entries(listeners)) {
-    const answered = await answerOf(listener, url, headers, {
-      ...(method !== undefined && { method }),
-      ...(body !== undefined && { body }),
-    })
+    const answered = await answerOf(listener, url, headers, asked)
     const text = inWords(answered)
     first ??= text
     if (answered.status === status && text === first) continue

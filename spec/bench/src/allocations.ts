@@ -29,17 +29,12 @@ export const allocations = async (processes: number, samples: number): Promise<S
   }))
   const of = (figure: (round: (typeof rounds)[number]) => number) => medianOf(rounds.map(figure))
   const beside = (name: 'ours' | 'again') => of((round) => round[name] / round[middleware])
+  const bytes = (name: Name) => of((round) => round[name])
   const more = (name: 'ours' | 'again') => of((round) => round[name] - round[middleware])
   return {
     title: 'Allocated by a request',
     rows: [
-      ...names.map((name) =>
-        row(
-          name,
-          of((round) => round[name]),
-          'bytes',
-        ),
-      ),
+      ...names.map((name) => row(name, bytes(name), 'bytes')),
       row('ours, more than by hand in middleware', more('ours'), 'bytes', { target: 200, control: more('again') }),
       row('ours beside by hand in middleware', beside('ours'), 'times'),
       row('control: by hand in middleware twice', beside('again'), 'times'),

@@ -33,14 +33,6 @@ export interface Credential extends Question {
   readonly target: number
 }
 
-export interface CredentialApps {
-  readonly questions: ReadonlyArray<Credential>
-  /** Requests that are refused. */
-  readonly refused: ReadonlyArray<Question>
-  readonly 'by hand': RequestListener
-  readonly ours: RequestListener
-}
-
 const issuer = 'https://login.example/'
 const audience = 'https://api.example'
 const origin = 'https://api.example'
@@ -178,8 +170,8 @@ const ask = (name: string, url: string, headers: Headers, more: Partial<Credenti
   ...more,
 })
 
-/** The applications, and the requests to them. */
-export const credentialApps = async (): Promise<CredentialApps> => {
+/** The applications, and the requests to them: those that are timed, and others that are refused. */
+export const credentialApps = async () => {
   const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
   const { key } = await keys.issue({ owner: 'anna' })
   const signing = generateKeyPairSync('ec', { namedCurve: 'P-256' })

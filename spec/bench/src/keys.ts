@@ -68,14 +68,9 @@ const byHand = (store: KoaStore): RequestListener => {
 
 const DAY = 86_400_000
 
-interface Contest {
-  readonly name: string
-  readonly key: string
-  readonly hand: RequestListener
-  readonly mine: RequestListener
-}
+type Contest = Awaited<ReturnType<typeof contestOn>>
 
-const contestOn = async ({ name, mine, hand }: Engine): Promise<Contest> => {
+const contestOn = async ({ name, mine, hand }: Engine) => {
   const keys = apiKeys({ prefix: 'acme', store: mine, touch: false })
   const { key, id } = await keys.issue({ owner: 'anna' })
   await hand.set(hash('sha256', key), { id, owner: 'anna', name: '', scopes: [], createdAt: Date.now() }, DAY)

@@ -119,14 +119,8 @@ export const koaLists = {
   ours: (length: number) => operation(guard(keys(length)), answer),
   naive: (length: number) => {
     const all = keyNames(length).map((name) => naive(name.toLowerCase()))
-    return operation(
-      handler(
-        naively(
-          all.reduce((some, one) => RTE.alt(() => one)(some)),
-          keyNames(length).join(', '),
-        ),
-      ),
-    )
+    const either = all.reduce((some, one) => RTE.alt(() => one)(some))
+    return operation(handler(naively(either, keyNames(length).join(', '))))
   },
 }
 

@@ -121,12 +121,8 @@ const growthByRoutes = async (pace: Pace, routes: number): Promise<ReadonlyArray
   for (let build = 0; build < builds; build++) {
     const inTurn = names.map((_, at) => names[(at + build) % names.length] ?? 'bare')
     const apps = inTurn.map((name) => ({ name, app: koaRoutes[name === 'by hand, again' ? 'by hand' : name](routes) }))
-    times.push(
-      await race(
-        apps.map(({ name, app }) => asking(name, app, good, '/r1')),
-        each,
-      ),
-    )
+    const contestants = apps.map(({ name, app }) => asking(name, app, good, '/r1'))
+    times.push(await race(contestants, each))
   }
   const median = (name: string, unit: Row['unit'], of: (times: Times) => Estimate): Row =>
     row(`${routes} routes: ${name}`, medianOf(times.map((one) => of(one).value)), unit)

@@ -3,6 +3,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { freePort } from './redis.js'
 
@@ -23,8 +24,6 @@ const unprivileged = () => {
   return { uid: id('-u'), gid: id('-g') }
 }
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-
 /** Starts one. `settings` are those of postgresql.conf. */
 export const startPostgres = async (settings: Readonly<Record<string, string>> = {}) => {
   const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-bench-'))
@@ -44,16 +43,8 @@ export const startPostgres = async (settings: Readonly<Record<string, string>> =
   const url = `postgres://bench@127.0.0.1:${port}/postgres`
   const pool = new pg.Pool({ connectionString: url, max: 4 })
   pool.on('error', () => {})
-  for (let tries = 0; tries < 200; tries++) {
-    if (
-      await pool.query('select 1').then(
-        () => true,
-        () => false,
-      )
-    )
-      break
-    await pause(50)
-  }
+  const isUp = () => pool.query('select 1').then(Boolean, () => false)
+  for (let tries = 0; tries < 200 && !(await isUp()); tries++) await pause(50)
   return {
     url,
     pool,

@@ -76,13 +76,10 @@ const perSecond = async (cookies: ReadonlyArray<string>): Promise<string> => {
   return `${answered.average.toFixed(0).padStart(7)} req/s, 99 % within ${latency.p99} ms`
 }
 
+type Where = Readonly<Record<string, string>>
+
 // Forks this many processes that share the port, and ends them
-const under = async <A>(
-  name: string,
-  count: number,
-  where: Readonly<Record<string, string>>,
-  use: () => Promise<A>,
-): Promise<A> => {
+const under = async <A>(name: string, count: number, where: Where, use: () => Promise<A>): Promise<A> => {
   const workers = Array.from({ length: count }, () => cluster.fork({ APP: name, ...where }))
   await Promise.all(workers.map((worker) => new Promise((resolve) => worker.once('listening', resolve))))
   const result = await use()
@@ -97,11 +94,7 @@ const under = async <A>(
 }
 
 // In turn, and each with sessions of its own
-const table = async (
-  names: ReadonlyArray<string>,
-  counts: ReadonlyArray<number>,
-  where: Readonly<Record<string, string>>,
-): Promise<void> => {
+const table = async (names: ReadonlyArray<string>, counts: ReadonlyArray<number>, where: Where): Promise<void> => {
   cluster.setupPrimary({ exec: fileURLToPath(import.meta.url) })
   const cookies = new Map<string, ReadonlyArray<string>>()
   for (const name of names) cookies.set(name, name === 'bare' ? [''] : await under(name, 1, where, signedIn))

@@ -68,18 +68,13 @@ export const asText = (section: Section): string => {
   return `${section.title}\n\n${lines.map((line) => `  ${line.join('  ').trimEnd()}`).join('\n')}\n`
 }
 
-interface Targets {
-  /** The numbers of rows that are met, not met, and not decided. */
-  readonly sum: string
-  readonly lines: ReadonlyArray<ReadonlyArray<string>>
-}
-
-const targetsOf = (sections: ReadonlyArray<Section>): Targets => {
+const targetsOf = (sections: ReadonlyArray<Section>) => {
   const rows = sections.flatMap((section) =>
     section.rows.filter((row) => verdict(row, section) !== undefined).map((row) => [row, section] as const),
   )
   const count = (wanted: string) => rows.filter(([row, section]) => verdict(row, section) === wanted).length
   return {
+    /** The numbers of rows that are met, not met, and not decided. */
     sum: `${count('met')} met, ${count('not met')} not met, ${count('not decided')} not decided`,
     lines: rows.map(([row, section]) => [
       verdict(row, section) ?? '',

@@ -107,10 +107,9 @@ if (options.compare) {
 }
 if (options.save) {
   // A run of some sections replaces only these
-  const titles = new Set(measured.map(({ title }) => title))
   const before = isWhole ? [] : keptFigures().sections
-  const merged = [...before.map((old) => measured.find(({ title }) => title === old.title) ?? old)]
-  const added = measured.filter(({ title }) => titles.has(title) && !before.some((old) => old.title === title))
+  const merged = before.map((old) => measured.find(({ title }) => title === old.title) ?? old)
+  const added = measured.filter(({ title }) => !before.some((old) => old.title === title))
   const figures = { ...now, sections: [...merged, ...added] }
   writeFileSync(kept, `${JSON.stringify(figures, null, 2)}\n`)
   writeReadme(figures)

@@ -16,10 +16,10 @@ import Koa, { type Context, type Middleware } from 'koa'
 import passport from 'koa-passport'
 import session from 'koa-session'
 import type { Pool } from 'pg'
-import * as built from '../../../dist/index.js'
-import * as builtSessions from '../../../dist/sessions.js'
+import { withAuth } from '../../../dist/index.js'
+import { sessions } from '../../../dist/sessions.js'
 import { memoryStore, type Store } from '../../../dist/stores.js'
-import { accept, answer, deny } from './byHand.js'
+import { accept, answer, deny, guard } from './byHand.js'
 import { listenerOfFastify } from './contestants.js'
 import { answerOf, cookiesIn, headersOf, type Headers } from './stub.js'
 
@@ -33,14 +33,6 @@ interface User {
 const anna: User = { username: 'anna', isActive: true }
 const users = new Map([['anna', anna]])
 
-/** What this part of the library exports, in each release. */
-export interface SessionLibrary {
-  readonly root: Pick<typeof built, 'withAuth'>
-  readonly parts: Pick<typeof builtSessions, 'sessions'>
-}
-
-const here: SessionLibrary = { root: built, parts: builtSessions }
-
 const open = (ctx: Context): void => {
   ctx.body = anna
 }
@@ -50,22 +42,20 @@ const listenerOf = (app: Koa, router: Router): RequestListener => {
   return app.use(router.get('/open', open).routes()).callback()
 }
 
-/** With this library. Default: in memory, by the build that is here. */
-export const ours = (store?: Store, { root, parts }: SessionLibrary = here): RequestListener => {
+/** With this library. Default: in memory. */
+export const ours = (store: Store = memoryStore()): RequestListener => {
   const app = new Koa({ keys })
-  const options = { loadUser: (id: string) => users.get(id), store: store ?? memoryStore(), name: 'bench' }
-  const { logIn, logOut, sessionAuth } = parts.sessions(app, options)
+  const options = { loadUser: (id: string) => users.get(id), store, name: 'bench' }
+  const { logIn, logOut, sessionAuth } = sessions(app, options)
   const router = new Router()
-  // Safe: the router here knows no principals
-  const guard = (auth: Parameters<typeof built.withAuth>[0]) => root.withAuth(auth) as unknown as RouterMiddleware
   const changing =
     (change: (ctx: Context) => Promise<void>): RouterMiddleware =>
     async (ctx) => {
       await change(ctx)
       ctx.status = 204
     }
-  // Safe: null is what `withAuth` takes for anybody
-  const open = guard(null as never)
+  // Safe: the router here knows no principals
+  const open = withAuth(null) as unknown as RouterMiddleware
   const logsIn = changing((ctx) => logIn(ctx, anna))
   const logsOut = changing((ctx) => logOut(ctx))
   router.get('/in', open, logsIn).get('/out', open, logsOut)
@@ -102,13 +92,9 @@ export const inSqlite = async (client: Client): Promise<KoaStore> => {
       const row = await run('select text from by_hand where id = ? and until > ?', id, Date.now())
       return row === undefined ? undefined : JSON.parse(String(row['text']))
     },
-    set: async (id, data, maxAge) =>
-      void (await run(
-        'insert or replace into by_hand values (?, ?, ?)',
-        id,
-        JSON.stringify(data),
-        Date.now() + maxAge,
-      )),
+    set: async (id, data, maxAge) => {
+      await run('insert or replace into by_hand values (?, ?, ?)', id, JSON.stringify(data), Date.now() + maxAge)
+    },
     destroy: async (id) => void (await run('delete from by_hand where id = ?', id)),
   }
 }

@@ -11,12 +11,7 @@ import { medianOf } from './statistics.js'
 import { answerOf, ask, headersOf, type Headers } from './stub.js'
 
 // Throws where a contestant does not do its work
-const contestant = async (
-  name: string,
-  listener: RequestListener,
-  url: string,
-  headers: Headers,
-): Promise<Contestant> => {
+const contestant = async (name: string, listener: RequestListener, url: string, headers: Headers) => {
   const { status, body } = await answerOf(listener, url, headers)
   // express-session writes the last character alone
   if (status !== 200 || !body.endsWith('}')) throw new Error(`${name}: ${status} ${body}`)
@@ -112,14 +107,11 @@ const allocated = async (processes: number, samples: number): Promise<ReadonlyAr
     mine: await bytesOf('ours', samples),
   }))
   const of = (figure: (round: (typeof rounds)[number]) => number) => medianOf(rounds.map(figure))
+  const byOthers = of(({ hand }) => hand)
   const more = of(({ mine, hand }) => mine - hand)
   const control = of(({ again, hand }) => again - hand)
   return [
-    row(
-      'allocated by hand',
-      of(({ hand }) => hand),
-      'bytes',
-    ),
+    row('allocated by hand', byOthers, 'bytes'),
     row('allocated more by ours', more, 'bytes', { target: 2000, control }),
   ]
 }

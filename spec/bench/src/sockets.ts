@@ -157,22 +157,17 @@ const figures = (generations: ReadonlyArray<Rounds>) => {
 export const sockets = async ({ generations, rounds, requests }: SocketsPace): Promise<Section> => {
   const of = figures(await oneByOne(generations, () => generation(rounds, requests)))
   const [hands, mine] = [['by hand', `by hand${AGAIN}`] as const, ['ours', `ours${AGAIN}`] as const]
-  const rate = (name: ServerName): Row =>
-    row(
-      name === 'fixed bytes' ? 'the load generator, on fixed bytes' : name,
-      of((at) => 1e6 / at(name).time),
-      'req/s',
-      { note: `${of((at) => at(name).cost).value.toFixed(1)} us of its processor a request` },
-    )
+  const rate = (name: ServerName): Row => {
+    const perSecond = of((at) => 1e6 / at(name).time)
+    const note = `${of((at) => at(name).cost).value.toFixed(1)} us of its processor a request`
+    return row(name === 'fixed bytes' ? 'the load generator, on fixed bytes' : name, perSecond, 'req/s', { note })
+  }
   type Names = ReadonlyArray<ServerName>
   // Requests per second are the reverse of time
-  const beside = (name: string, ours: Names, theirs: Names, target: Pick<Row, 'atLeast'> = {}): Row =>
-    row(
-      name,
-      of((at) => at(...theirs).time / at(...ours).time),
-      'times',
-      target,
-    )
+  const beside = (name: string, ours: Names, theirs: Names, target: Pick<Row, 'atLeast'> = {}): Row => {
+    const times = of((at) => at(...theirs).time / at(...ours).time)
+    return row(name, times, 'times', target)
+  }
   const inProcessorTime = (ours: Names, theirs: Names) => of((at) => at(...ours).cost / at(...theirs).cost)
   return {
     title: 'Over sockets: requests per second of one process, 20 connections',

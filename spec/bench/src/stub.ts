@@ -83,15 +83,10 @@ export const ask = (
   })
 
 /** The same, with everything that can be compared. */
-export const answerOf = async (
-  listener: RequestListener,
-  url: string,
-  headers: Headers,
-  asked: Asked = {},
-): Promise<Answered> => {
+export const answerOf = async (...sent: Parameters<typeof ask>): Promise<Answered> => {
   // No socket keeps the process alive here, and a limit of time does not
   const alive = setInterval(() => {}, 1000)
-  const response = await ask(listener, url, headers, asked).finally(() => clearInterval(alive))
+  const response = await ask(...sent).finally(() => clearInterval(alive))
   return {
     status: response.statusCode,
     headers: { ...response.getHeaders() },

@@ -51,11 +51,7 @@ export interface TailPace {
 
 type Rounds = ReadonlyArray<ReadonlyMap<Contestant, Measured>>
 
-const roundsAt = async (
-  running: ReadonlyArray<Running>,
-  rate: number,
-  { rounds, seconds }: TailPace,
-): Promise<Rounds> => {
+const roundsAt = async (running: ReadonlyArray<Running>, rate: number, { rounds, seconds }: TailPace) => {
   const all: Array<Map<Contestant, Measured>> = []
   for (let round = 0; round < rounds; round++) {
     const due = arrivals(rate, seconds, round)
@@ -73,23 +69,14 @@ const rowsAt = (share: number, rounds: Rounds): ReadonlyArray<Row> => {
   const of = (figure: (at: (name: Contestant) => number) => number, quantile: Quantile): Estimate =>
     medianOf(rounds.map((round) => figure((name) => round.get(name)?.[quantile] ?? Number.NaN)))
   const at = `at ${share * 100} % of the requests that one core answers by hand`
-  return quantiles.flatMap((quantile): ReadonlyArray<Row> => [
-    ...(['bare', 'by hand', 'ours'] as const).map((name) =>
-      row(
-        `${at}: ${quantile}, ${name}`,
-        of((time) => 1000 * time(name), quantile),
-        'us',
-      ),
-    ),
-    row(
-      `${at}: ${quantile}, ours beside by hand`,
-      of((time) => time('ours') / time('by hand'), quantile),
-      'times',
-      {
-        control: of((time) => time(`by hand${AGAIN}`) / time('by hand'), quantile),
-      },
-    ),
-  ])
+  return quantiles.flatMap((quantile): ReadonlyArray<Row> => {
+    const figure = (name: Contestant) => of((time) => 1000 * time(name), quantile)
+    const beside = (name: Contestant) => of((time) => time(name) / time('by hand'), quantile)
+    return [
+      ...(['bare', 'by hand', 'ours'] as const).map((name) => row(`${at}: ${quantile}, ${name}`, figure(name), 'us')),
+      row(`${at}: ${quantile}, ours beside by hand`, beside('ours'), 'times', { control: beside(`by hand${AGAIN}`) }),
+    ]
+  })
 }
 
 export const tail = async (pace: TailPace): Promise<Section> => {

@@ -51,14 +51,8 @@ const sessionKeys = ['a signing key of at least 32 characters']
 export const cookieOf = (id: string): string =>
   `koa.sess=${id}; koa.sess.sig=${new Keygrip(sessionKeys).sign(`koa.sess=${id}`)}`
 
-interface Begun {
-  readonly app: Koa
-  readonly router: Router
-  /** koa-session, for the routes that read the session. */
-  readonly sessions: Middleware
-}
-
-const begin = ({ before }: Setting): Begun => {
+// `sessions` is koa-session, for the routes that read the session
+const begin = ({ before }: Setting) => {
   const app = new Koa({ keys: sessionKeys })
   app.silent = true
   if (before !== undefined) app.use(before)
