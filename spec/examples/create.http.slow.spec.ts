@@ -1,15 +1,7 @@
 /** `npm create koa-with-auth`: what it writes is installed with the packed library, tested and started. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -24,14 +16,10 @@ import { repository } from '../support/projects/typecheck.js'
 const templates = ['tokens', 'keys', 'sessions', 'site']
 const own = `${repository}examples/create`
 
-interface Manifest {
-  readonly name: string
-  readonly bin: string
+interface Manifest extends Readonly<Record<'name' | 'bin' | 'version', string>> {
   readonly files: ReadonlyArray<string>
-  readonly version: string
   readonly scripts: Readonly<Record<string, string>>
   readonly dependencies: Readonly<Record<string, string>>
-  readonly devDependencies: Readonly<Record<string, string>>
 }
 // Safe: it is a package.json of this repository, or one that the program wrote
 const manifestIn = (folder: string) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest
@@ -93,22 +81,9 @@ describe('what it refuses', () => {
     expect(filesBelow(around)).toEqual(before)
   }
 
-  it.each([
-    '../up',
-    'a/b',
-    '@scope/app',
-    '/absolute',
-    '.',
-    '..',
-    '.hidden',
-    '_app',
-    'My App',
-    'APP',
-    'http',
-    'koa',
-    '',
-  ])('the name %j, which npm refuses, which is a path, or which is taken', (name) =>
-    refused([name, '--template', 'keys'], /is no name|another package/),
+  it.each(['My App', '', ...'../up a/b @scope/app /absolute . .. .hidden _app APP http koa'.split(' ')])(
+    'the name %j, which npm refuses, which is a path, or which is taken',
+    (name) => refused([name, '--template', 'keys'], /is no name|another package/),
   )
   it('an unknown template', () =>
     refused(['app', '--template', 'oauth'], /no template "oauth"[\s\S]*tokens\|keys\|ses/))
@@ -242,16 +217,10 @@ describe.each([...templates, 'site --with devices'])('the template %s', (variant
   })
 
   it('does not start in production with the secrets of the demonstration', () => {
-    const { status, stderr } = spawnSync(process.execPath, ['dist/src/server.js'], {
-      cwd: folder(),
-      encoding: 'utf8',
-      env: {
-        PATH: process.env['PATH'],
-        NODE_ENV: 'production',
-        PORT: '0',
-        ...(template === 'keys' && { HOST: 'no host' }),
-      },
-    })
+    const own = { NODE_ENV: 'production', PORT: '0', ...(template === 'keys' && { HOST: 'no host' }) }
+    const env = { PATH: process.env['PATH'], ...own }
+    const options = { cwd: folder(), encoding: 'utf8', env } as const
+    const { status, stderr } = spawnSync(process.execPath, ['dist/src/server.js'], options)
     expect(status).not.toBe(0)
     expect(stderr).toMatch(
       { tokens: /set ISSUER/, sessions: /set KEYS/, site: /set KEYS/ }[template] ?? /ENOTFOUND|EAI_AGAIN/,

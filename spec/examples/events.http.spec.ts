@@ -5,7 +5,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createServer as createHttp } from 'node:http'
 import { createRequire } from 'node:module'
-import { Writable } from 'node:stream'
 import Router from '@koa/router'
 import { context, ROOT_CONTEXT, trace, type Context, type ContextManager } from '@opentelemetry/api'
 import { KoaInstrumentation } from '@opentelemetry/instrumentation-koa'
@@ -84,13 +83,7 @@ const served = async (): Promise<void> => {
 
 const lines = () => {
   let text = ''
-  const stream = new Writable({
-    write: (chunk, _encoding, done) => {
-      text += String(chunk)
-      done()
-    },
-  })
-  return { stream, text: () => text }
+  return { stream: { write: (line: string) => void (text += line) }, text: () => text }
 }
 
 describe('logging.ts', () => {
@@ -221,21 +214,14 @@ describe('auditLog.ts, with sessions', () => {
     const app = new Koa()
     app.keys = ['a signing key of at least 32 characters']
     const anna = { username: 'anna', isActive: true }
-    const { logIn, logOut } = sessions(app, {
-      name: 'site',
-      store: memoryStore(),
-      loadUser: async () => anna,
-    })
+    const { logIn, logOut } = sessions(app, { name: 'site', store: memoryStore(), loadUser: async () => anna })
     const router = new Router()
     const done = (f: (ctx: Koa.Context) => Promise<unknown>) => async (ctx: Koa.Context) => {
       await f(ctx)
       ctx.status = 204
     }
-    router.post(
-      '/login',
-      withAuth(null),
-      done((ctx) => logIn(ctx, anna)),
-    )
+    const signIn = done((ctx) => logIn(ctx, anna))
+    router.post('/login', withAuth(null), signIn)
     router.post('/logout', withAuth(null), done(logOut))
     const { url, errors } = await listen(app.use(router.routes()))
     const first = await ask(`${url}/login`, { method: 'POST' })
@@ -297,11 +283,9 @@ describe('tracing.ts', () => {
     await expect.poll(() => exporter.getFinishedSpans().filter(({ name }) => name.startsWith('GET')).length).toBe(6)
     const spans = exporter.getFinishedSpans()
     expect(spans.map(({ name }) => name)).toContain('router - /me/:id')
-    const outcomes = spans
-      .filter(({ name }) => name.startsWith('GET'))
-      .map(
-        ({ name, attributes }) => `${name} ${String(attributes['auth.outcome'])} ${String(attributes['auth.failure'])}`,
-      )
+    const outcomes = spans.flatMap(({ name, attributes: { 'auth.outcome': outcome, 'auth.failure': failure } }) =>
+      name.startsWith('GET') ? [`${name} ${String(outcome)} ${String(failure)}`] : [],
+    )
     expect(outcomes.sort()).toStrictEqual([
       'GET /maybe accepted undefined',
       'GET /maybe accepted undefined',

@@ -1,23 +1,20 @@
 /** The guide "A sign-in page", as it is written there. */
 import type Koa from 'koa'
-import { beforeAll, afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { guideProgram } from '../support/papers/guidePrograms.js'
+import { duringSuite } from '../support/runs/duringSuite.js'
 import { ask, cookiesIn, listen } from '../support/servers/server.js'
 
-const application = async (guide: string, block: number): Promise<Koa> =>
-  (await guideProgram<{ readonly app: Koa }>(guide, block)).app
-
-let served: Awaited<ReturnType<typeof listen>>
-let short: Awaited<ReturnType<typeof listen>>
-beforeAll(async () => {
-  short = await listen(await application('sign-in-page', 0))
-  served = await listen(await application('sign-in-page', 1))
-})
-afterAll(() => Promise.all([short.close(), served.close()]))
+const program = (block: number) =>
+  duringSuite(
+    async () => listen((await guideProgram<{ readonly app: Koa }>('sign-in-page', block)).app),
+    ({ close }) => close(),
+  )
+const [short, served] = [program(0), program(1)]
 
 const browser = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
-const post = (path: string, body: string, headers: Record<string, string> = {}) =>
-  ask(served.url + path, {
+const post = (path: string, body: string, headers: Record<string, string> = {}, { url } = served()) =>
+  ask(url + path, {
     method: 'POST',
     headers: { ...browser, 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
     body,
@@ -26,18 +23,14 @@ const good = 'username=anna&password=anna-secret'
 
 describe('the guide "A sign-in page"', () => {
   it('sends a browser to the form, which says what was wrong, and leads back', async () => {
-    const refused = await ask(`${short.url}/account?tab=2`, { headers: browser })
+    const refused = await ask(`${short().url}/account?tab=2`, { headers: browser })
     const location = refused.headers.get('location') ?? ''
     expect([refused.status, location]).toEqual([303, '/sign-in?returnTo=%2Faccount%3Ftab%3D2'])
-    expect((await ask(`${short.url}/account`)).status).toBe(401)
-    const { text } = await ask(short.url + location, { headers: browser })
+    expect((await ask(`${short().url}/account`)).status).toBe(401)
+    const { text } = await ask(short().url + location, { headers: browser })
     const [, returnTo = ''] = /name="returnTo" value="([^"]*)"/.exec(text) ?? []
     const send = (password: string) =>
-      ask(`${short.url}/sign-in`, {
-        method: 'POST',
-        headers: { ...browser, 'Content-Type': 'application/x-www-form-urlencoded' },
-        body: new URLSearchParams({ username: 'anna', password, returnTo }).toString(),
-      })
+      post('/sign-in', new URLSearchParams({ username: 'anna', password, returnTo }).toString(), {}, short())
     const wrong = await send('bad')
     expect([wrong.status, wrong.headers.get('content-type')]).toEqual([403, 'text/html; charset=utf-8'])
     expect(wrong.text).toContain('role="alert"')
@@ -46,18 +39,18 @@ describe('the guide "A sign-in page"', () => {
   })
 
   it('does the same with a form that does more', async () => {
-    const refused = await ask(`${served.url}/account?tab=2`, { headers: browser })
+    const refused = await ask(`${served().url}/account?tab=2`, { headers: browser })
     expect(refused.status).toBe(303)
     const location = refused.headers.get('location') ?? ''
     expect(location).toBe('/sign-in?returnTo=%2Faccount%3Ftab%3D2')
-    const shown = await ask(served.url + location, { headers: browser })
+    const shown = await ask(served().url + location, { headers: browser })
     expect(shown.status).toBe(200)
     const action = /action="([^"]*)"/.exec(shown.text)?.[1] ?? ''
     const signedIn = await post(action, good)
     expect(signedIn.status).toBe(303)
     expect(signedIn.headers.get('location')).toBe('/account?tab=2')
     const Cookie = cookiesIn(signedIn.headers)
-    expect(await ask(`${served.url}/account?tab=2`, { headers: { ...browser, Cookie } })).toMatchObject({
+    expect(await ask(`${served().url}/account?tab=2`, { headers: { ...browser, Cookie } })).toMatchObject({
       status: 200,
       text: 'Signed in as anna',
     })
@@ -65,7 +58,7 @@ describe('the guide "A sign-in page"', () => {
 
   it('answers 401 with a challenge to other clients, and to writes', async () => {
     for (const init of [{}, { headers: { Accept: 'application/json' } }]) {
-      const { status, challenge } = await ask(`${served.url}/account`, init)
+      const { status, challenge } = await ask(`${served().url}/account`, init)
       expect([status, challenge]).toStrictEqual([401, 'Session realm="api"'])
     }
   })

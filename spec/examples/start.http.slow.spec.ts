@@ -1,10 +1,10 @@
 import { appendFile } from 'node:fs/promises'
-import { createServer, type Server } from 'node:net'
+import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { asRequests } from '../support/papers/examplesCurl.js'
 import { copyProject, start, type Running } from '../support/papers/examplesProcess.js'
 import { freePort } from '../support/servers/redisServer.js'
-import { ask } from '../support/servers/server.js'
+import { ask, listening } from '../support/servers/server.js'
 
 const END = 'Stop with Ctrl-C.'
 
@@ -36,11 +36,6 @@ afterAll(async () => {
 const urlOf = ({ output }: Running): string => /http:\/\/[\d.:]+/.exec(output.stdout)?.[0] ?? ''
 
 const server = (env: Record<string, string>): Running => run(process.execPath, ['dist/examples/server.js'], env)
-
-const taken = (): Promise<Server> =>
-  new Promise((resolve) => {
-    const other = createServer().listen(0, '127.0.0.1', () => resolve(other))
-  })
 
 describe('npm start', () => {
   it('says first what it does, and compiles everything once', async () => {
@@ -153,13 +148,10 @@ describe('the server without npm', () => {
   })
 
   it('says that a port is in use', async () => {
-    const other = await taken()
-    const address = other.address()
-    const busy = typeof address === 'object' && address !== null ? address.port : 0
+    const busy = await listening(createServer())
     const running = server({ PORT: String(busy) })
     expect(await running.exited).toBe(1)
     expect(running.output.stderr).toBe(`port ${busy} of 127.0.0.1 is taken; set PORT\n`)
-    other.close()
   })
 
   it('says that a host is invalid', async () => {

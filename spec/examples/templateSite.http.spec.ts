@@ -9,12 +9,11 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { settingsIn } from '../../examples/create/templates/site/src/settings.js'
 import { sqlPort } from '../support/runs/sqlOfRun.js'
 import { redisDatabase } from '../support/servers/redisDatabase.js'
-import { describeWithRedis, missingRedis, redisServer } from '../support/servers/redisServer.js'
+import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
 import { listen } from '../support/servers/server.js'
-import { missingSql, USER, type Sql } from '../support/servers/sqlServer.js'
+import { describeWithSql, USER, type Sql } from '../support/servers/sqlServer.js'
 import { browserAt, fieldsOf, signUp, templateSite, type BrowserAtSite } from '../support/sites/templateSite.js'
 import { expectGracefulEnd } from '../support/sites/templateProcess.js'
-import { describeUnless } from '../support/projects/programs.js'
 import { repository } from '../support/projects/typecheck.js'
 import { userProject } from '../support/projects/userProject.js'
 import { asOwner, newName } from '../support/stores/databases.js'
@@ -38,22 +37,18 @@ const signIn = (browser: BrowserAtSite, email: string, typed: string) =>
   browser.post('/sign-in', { email, password: typed, returnTo: '/account' })
 
 interface Engine {
-  readonly missing: string | undefined
-  readonly url: () => Promise<string>
+  readonly url: () => string | Promise<string>
   readonly redis?: () => string
 }
 
-const describeEngine = (name: string, { missing, url, redis }: Engine, suite: (engine: Engine) => void) =>
-  describeUnless(missing, `on ${name}`, () => suite({ missing, url, ...(redis && { redis }) }))
-
 const onEach = (suite: (engine: Engine) => void): void => {
-  describeEngine('SQLite', { missing: undefined, url: async () => file() }, suite)
+  describe('on SQLite', () => suite({ url: file }))
   for (const kind of ['postgres', 'mariadb'] as const) {
-    describeEngine(kind, { missing: missingSql(kind), url: () => databaseOf(kind) }, suite)
+    describeWithSql(kind, `on ${kind}`, () => suite({ url: () => databaseOf(kind) }))
   }
-  describeUnless(missingRedis(), 'on Redis beside SQLite', () => {
+  describeWithRedis('on Redis beside SQLite', () => {
     const redis = redisDatabase()
-    suite({ missing: undefined, url: async () => file(), redis: () => redis().url })
+    suite({ url: file, redis: () => redis().url })
   })
 }
 
@@ -195,11 +190,8 @@ describe('the settings of the template "site"', () => {
   })
   it('names all that is missing at once, and trusts a proxy where others can reach it', () => {
     expect(() => settingsIn({ NODE_ENV: 'production' })).toThrow(/KEYS[^]*ORIGIN[^]*SMTP_URL/)
-    expect([settingsIn(all).proxy, settingsIn({ ...all, PROXY: '0' }).proxy, settingsIn({}).proxy]).toEqual([
-      true,
-      false,
-      false,
-    ])
+    const proxies = [all, { ...all, PROXY: '0' }, {}].map((env) => settingsIn(env).proxy)
+    expect(proxies).toEqual([true, false, false])
   })
 })
 

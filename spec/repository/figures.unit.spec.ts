@@ -167,37 +167,17 @@ describe('the stored figures', () => {
     }
   })
   // the sentence, the row, and the figures for which it is true
+  const about = (us: number) => (figure: number) => Math.round(figure) === us
+  const noLonger = (times: number) => times < 1.02
   it.each<[string, string, string, (figure: number) => boolean]>([
-    [
-      'README.md',
-      'A guard adds about 2 us to a request of bare Koa',
-      'added to bare Koa: ours',
-      (us) => Math.round(us) === 2,
-    ],
-    [
-      'examples/guides/guarding.md',
-      'A guard adds about 2 us to a request',
-      'added to bare Koa: ours',
-      (us) => Math.round(us) === 2,
-    ],
-    [
-      'examples/guides/events.md',
-      'A listener costs about a microsecond',
-      'a listener adds: accepted',
-      (us) => Math.round(us) === 1,
-    ],
-    [
-      'examples/guides/how-far-it-goes.md',
-      'takes no longer than a request of koa-session',
-      'in memory',
-      (times) => times < 1.02,
-    ],
-    [
-      'examples/guides/how-far-it-goes.md',
-      'takes no longer than a request of koa-session',
-      'on Redis',
-      (times) => times < 1.02,
-    ],
+    ['README.md', 'A guard adds about 2 us to a request of bare Koa', 'added to bare Koa: ours', about(2)],
+    ['examples/guides/guarding.md', 'A guard adds about 2 us to a request', 'added to bare Koa: ours', about(2)],
+    ['examples/guides/events.md', 'A listener costs about a microsecond', 'a listener adds: accepted', about(1)],
+    ...['in memory', 'on Redis'].map((name): [string, string, string, typeof noLonger] => [
+      ...(['examples/guides/how-far-it-goes.md', 'takes no longer than a request of koa-session'] as const),
+      name,
+      noLonger,
+    ]),
   ])('bear the sentence of %s: %s (%s)', (path, sentence, name, isTrue) => {
     const text = readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8')
     expect(text.replace(/\s+/g, ' ')).toContain(sentence)

@@ -2,12 +2,12 @@
  * What a program can check in the Markdown files: links lead somewhere, the README is short, and the response that it
  * shows is real.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { pathToFileURL } from 'node:url'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import type Koa from 'koa'
 import { describe, expect, it } from 'vitest'
 import { unfinishedReasons } from '../../src/core/UnfinishedReason.js'
-import { blocksOf, documents, sources } from '../support/papers/docExamples.js'
+import { documents, sources } from '../support/papers/docExamples.js'
+import { programIn } from '../support/papers/guidePrograms.js'
 import { importGraph } from '../support/papers/importGraph.js'
 import { brokenLink, linksOf, papers } from '../support/papers/papers.js'
 import { listen } from '../support/servers/server.js'
@@ -97,14 +97,6 @@ describe('README.md', () => {
     expect(text.indexOf('guides/words.md')).toBe(text.indexOf('guides/', text.indexOf('## Guides')))
   })
 
-  it('names every part that package.json exports', () => {
-    // Safe: it is the package.json of this repository
-    const { exports } = JSON.parse(read('package.json')) as { readonly exports: Readonly<Record<string, unknown>> }
-    const parts = Object.keys(exports).filter((path) => /^\.(?:\/[\w-]+)?$/.test(path))
-    expect(parts.length).toBeGreaterThan(5)
-    for (const part of parts) expect(text).toContain(`\`koa-with-auth${part.slice(1)}\``)
-  })
-
   it('has on its first screen what is true: requests that npm start prints, and the number of hostile requests', () => {
     const printed = read('examples/server.ts').match(/^ {2}curl .*# \d{3}$/gm)?.length
     expect(text).toContain(`${printed} requests with their answers`)
@@ -116,19 +108,9 @@ describe('README.md', () => {
   })
 
   it('shows the response that its example gives', async () => {
-    const [example] = blocksOf('README.md')
-    const folder = `${repository}spec/.generated/papers-${process.pid}`
-    mkdirSync(folder, { recursive: true })
-    writeFileSync(`${folder}/example.ts`, example?.code ?? '')
-    // Safe: the example exports its application
-    const { app } = (await import(/* @vite-ignore */ pathToFileURL(`${folder}/example.ts`).href)) as {
-      readonly app: Koa
-    }
-    rmSync(folder, { recursive: true })
-    const { url, close } = await listen(app)
-    const answer = await fetch(`${url}/me`)
+    const { app } = await programIn<{ readonly app: Koa }>('README.md', 0)
+    const answer = await fetch(`${(await listen(app)).url}/me`)
     const body = await answer.text()
-    await close()
     const ofTransport = ['connection', 'content-length', 'date', 'keep-alive']
     const fields = [...answer.headers].filter(([name]) => !ofTransport.includes(name))
 

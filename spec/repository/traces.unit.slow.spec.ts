@@ -47,21 +47,9 @@ const inCopy = async (program: string, ...args: ReadonlyArray<string>): Promise<
 }
 
 beforeAll(() => {
-  for (const part of [
-    'src',
-    'spec',
-    'examples',
-    '.ci',
-    'README.md',
-    'package.json',
-    'tsconfig.json',
-    'vitest.config.ts',
-  ]) {
-    cpSync(join(repository, part), join(folder, part), {
-      recursive: true,
-      filter: (path) => !path.includes('node_modules'),
-    })
-  }
+  const filter = (path: string) => !path.includes('node_modules')
+  for (const part of 'src spec examples .ci README.md package.json tsconfig.json vitest.config.ts'.split(' '))
+    cpSync(join(repository, part), join(folder, part), { recursive: true, filter })
   symlinkSync(join(repository, 'node_modules'), join(folder, 'node_modules'))
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -76,22 +64,9 @@ describe('a change of', () => {
     expect(changed.length).toBeLessThanOrEqual(atMost)
     await inCopy('git', 'apply', '-C1', patch)
     try {
-      await inCopy(
-        process.execPath,
-        'node_modules/typescript-7/bin/tsc',
-        '-p',
-        'tsconfig.json',
-        '--incremental',
-        'false',
-      )
-      await inCopy(
-        process.execPath,
-        'node_modules/vitest/vitest.mjs',
-        'run',
-        'spec/changed',
-        ...specs,
-        '--maxWorkers=1',
-      )
+      const check = ['node_modules/typescript-7/bin/tsc', '-p', 'tsconfig.json', '--incremental', 'false']
+      const test = ['node_modules/vitest/vitest.mjs', 'run', 'spec/changed', ...specs, '--maxWorkers=1']
+      for (const args of [check, test]) await inCopy(process.execPath, ...args)
     } finally {
       await inCopy('git', 'apply', '-C1', '-R', patch)
     }

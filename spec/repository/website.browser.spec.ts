@@ -26,10 +26,8 @@ describeUnless(missingBrowser(), 'the website', () => {
     execFileSync('npm', ['--prefix', '.ci', 'run', 'docs', '--', '--out', folder], { cwd: repository, stdio: 'pipe' })
     // In a folder of its host, to see that links are relative
     server = createServer((req, res) => {
-      const path = join(
-        folder,
-        decodeURIComponent(new URL(req.url ?? '', 'http://site').pathname).replace(/^\/docs/, ''),
-      )
+      const asked = decodeURIComponent(new URL(req.url ?? '', 'http://site').pathname)
+      const path = join(folder, asked.replace(/^\/docs/, ''))
       res.statusCode = existsSync(path) ? 200 : 404
       res.setHeader('Content-Type', types[extname(path)] ?? 'text/plain')
       res.end(existsSync(path) ? readFileSync(path) : '')

@@ -24,14 +24,13 @@ const linkOf = async (site: ShopSite) => pathOf((await site.mail()).link)
 
 describe('each way back has its own words, once', () => {
   const address = 'anna@shop.example'
-  it.each<[string, string, string, (site: ShopSite) => Promise<Parameters<typeof pressed>>]>([
-    ['signing out', '/', 'You are signed out.', async (site) => [await site.signedIn(), '/sign-out']],
-    [
-      'signing out everywhere',
-      '/',
-      'You are signed out on all devices.',
-      async (site) => [await site.signedIn(), '/sign-out/everywhere'],
-    ],
+  type Given = (site: ShopSite) => Promise<Parameters<typeof pressed>>
+  const by =
+    (...way: [path: string, body?: object]): Given =>
+    async (site) => [await site.signedIn(), ...way]
+  it.each<[string, string, string, Given]>([
+    ['signing out', '/', 'You are signed out.', by('/sign-out')],
+    ['signing out everywhere', '/', 'You are signed out on all devices.', by('/sign-out/everywhere')],
     [
       'asking for a reset',
       '/sign-in',
@@ -47,12 +46,7 @@ describe('each way back has its own words, once', () => {
         return [site.client(), await linkOf(site), { password: ANOTHER }]
       },
     ],
-    [
-      'asking for a verification',
-      '/',
-      'A mail with a link is on its way.',
-      async (site) => [await site.signedIn(), '/verify'],
-    ],
+    ['asking for a verification', '/', 'A mail with a link is on its way.', by('/verify')],
     [
       'a verification',
       '/',
@@ -67,13 +61,13 @@ describe('each way back has its own words, once', () => {
       'removing the authenticator app',
       '/',
       'The authenticator app is removed. Signing in asks for no code.',
-      async (site) => [await site.signedIn(), '/factors/totp/remove'],
+      by('/factors/totp/remove'),
     ],
     [
       'a fresh proof',
       '/',
       'Thank you. For a few minutes you are not asked again.',
-      async (site) => [await site.signedIn(), '/prove/password', { password: 'anna-secret' }],
+      by('/prove/password', { password: 'anna-secret' }),
     ],
   ])('%s', async (_, location, says, given) => {
     const site = await shopSite()

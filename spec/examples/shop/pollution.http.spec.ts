@@ -77,10 +77,8 @@ it.each(options)(
   async (name, value, wrong) => {
     const site = await shopSite()
     const visitor = await site.signedIn()
-    const [phone, other] = [
-      softwareAuthenticator({ origin: site.origin }),
-      softwareAuthenticator({ origin: site.origin }),
-    ]
+    const { origin } = site
+    const [phone, other] = [softwareAuthenticator({ origin }), softwareAuthenticator({ origin })]
     const optionsAt = async (path: string) => (await visitor.post(`${path}/options`, {})).body as never
     expect((await visitor.post('/passkeys', phone.create(await optionsAt('/passkeys')))).status).toBe(201)
     const created = other.create(await optionsAt('/passkeys'), 'type' in wrong ? { type: 'webauthn.get' } : wrong)

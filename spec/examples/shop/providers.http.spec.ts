@@ -2,13 +2,13 @@
 import { createServer } from 'node:http'
 import { softwareAuthenticator } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
-import type { JsonClient, JsonReply } from '../../support/servers/jsonClient.js'
+import type { JsonClient } from '../../support/servers/jsonClient.js'
 import { listening } from '../../support/servers/server.js'
 import { userAgent, navigation, type UserAgent } from '../../support/servers/userAgent.js'
 import { wrongProvider } from '../../support/servers/wrongProvider.js'
+import { member } from '../../support/sites/shopClient.js'
 import { registeredAt, shopSite, type ShopSite } from '../../support/sites/shopSite.js'
 
-const member = (reply: JsonReply, name: string): unknown => (reply.body as Record<string, unknown>)[name]
 const json = { Accept: 'application/json' }
 
 const provided = async () => {

@@ -1,5 +1,6 @@
 /** The programs of a guide, as they are written there, and its tables of requests with their answers. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { posix } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type Koa from 'koa'
 import { expect } from 'vitest'
@@ -11,11 +12,11 @@ const pathOf = (guide: string): string => `examples/guides/${guide}.md`
 
 let loaded = 0
 
-/** What a program exports, made anew: the program with this index among the `ts` blocks of the guide, or with these words. */
-export const guideProgram = async <Exports>(guide: string, which: number | string): Promise<Exports> => {
-  const blocks = blocksOf(pathOf(guide))
+/** What a program exports, made anew: the program with this index among the `ts` blocks of the file, or with these words. */
+export const programIn = async <Exports>(path: string, which: number | string): Promise<Exports> => {
+  const blocks = blocksOf(path)
   const block = typeof which === 'number' ? blocks[which] : blocks.find(({ code }) => code.includes(which))
-  const folder = `${repository}spec/.generated/${guide}-${process.pid}-${loaded++}`
+  const folder = `${repository}spec/.generated/${posix.basename(path, '.md')}-${process.pid}-${loaded++}`
   mkdirSync(folder, { recursive: true })
   writeFileSync(`${folder}/program.ts`, block?.code ?? '')
   // Safe: the caller knows what the block exports
@@ -23,6 +24,10 @@ export const guideProgram = async <Exports>(guide: string, which: number | strin
   rmSync(folder, { recursive: true })
   return made
 }
+
+/** The same of a guide. */
+export const guideProgram = <Exports>(guide: string, which: number | string): Promise<Exports> =>
+  programIn(pathOf(guide), which)
 
 /** The same, served until the test has finished. `prepare` is called before. */
 export const servedProgram = async <Exports extends { readonly app: Koa }>(

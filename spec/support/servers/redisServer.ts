@@ -16,11 +16,9 @@ const names = ['redis-server']
 /** The path of redis-server. */
 export const redisPath = (env: NodeJS.ProcessEnv): string | undefined => programPath(names, env)
 
-/** What is missing, or `undefined`. If `CI` is set, it is an error, because nothing may be skipped there. */
-export const missingRedis = (env: NodeJS.ProcessEnv = process.env): string | undefined => missingProgram(names, env)
-
 /** A suite that needs a redis-server. Without one it is skipped. */
-export const describeWithRedis = (name: string, suite: () => void): void => describeUnless(missingRedis(), name, suite)
+export const describeWithRedis = (name: string, suite: () => void): void =>
+  describeUnless(missingProgram(names, process.env), name, suite)
 
 export type RedisServer = Awaited<ReturnType<typeof startRedis>>
 

@@ -40,8 +40,8 @@ const mariadbPath = (name: string): string | undefined =>
 
 const packages = { postgres: 'postgresql', mariadb: 'mariadb-server' } as const
 
-/** What is missing, or `undefined`. If `CI` is set, it is an error, because nothing may be skipped there. */
-export const missingSql = (kind: Sql): string | undefined => {
+// What is missing, or `undefined`. If `CI` is set, it is an error, because nothing may be skipped there.
+const missingSql = (kind: Sql): string | undefined => {
   const found = kind === 'postgres' ? postgresFolder() : mariadbPath('mariadbd')
   if (found !== undefined) return undefined
   const fix = `no ${kind === 'postgres' ? 'initdb' : 'mariadbd'}; apt-get install ${packages[kind]}`
