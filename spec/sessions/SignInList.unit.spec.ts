@@ -11,6 +11,7 @@ import {
   forgetFinished,
   isListed,
   listedSessions,
+  relist,
   type SignInList,
 } from '../../src/sessions/SignInList.js'
 import { entryKey } from '../../src/sessions/SessionRecords.js'
@@ -50,10 +51,11 @@ it.each([
 ])(
   'an entry of a session that is idle after %s lasts %i ms, and is written again after %i',
   async (idle, lasts, rests) => {
-    const { clock, list, signInOf, textOf, insert, update } = listOf()
+    const { clock, list, signInOf, textOf, insert, update, add } = listOf()
     const signIn = await signInOf('anna', 'one', undefined, idle)
     await enlist(list, signIn, 'digest')
-    expect(insert.mock.calls.at(-1)?.[2]).toBe(lasts)
+    // the set of the user's entries lasts longer
+    expect([insert.mock.calls.at(-1)?.[2], add.mock.calls[0]?.[2]]).toEqual([lasts, lasts + HOUR])
     clock.move(rests - 1)
     const text = await textOf('anna', 'one')
     expect([await isListed(list, signIn, text, 'digest'), update.mock.calls.length]).toEqual([true, 0])
@@ -120,7 +122,20 @@ it('ends an entry with its grants, and the session of a provider with the entrie
       ['anna', id, `digest of ${id}`],
     ]),
   )
-  expect(await textOf('anna', 'one')).toBeUndefined()
+  // and those that come of it afterwards
+  for (const [user, sid] of [
+    ['anna', 'a'],
+    ['bert', 'a'],
+    ['anna', 'b'],
+    ['bert', 'b'],
+  ] as const)
+    await enlist(list, await signInOf(user, sid, sid), undefined)
+  const texts = [await textOf('anna', 'a'), await textOf('bert', 'a'), await textOf('anna', 'b')]
+  expect([texts, typeof (await textOf('bert', 'b'))]).toEqual([[undefined, undefined, undefined], 'string'])
+  const before = await signInOf('anna', 'four')
+  await enlist(list, before, undefined)
+  const proven = { ...before, details: before.details?.replace('"method"', '"sid":"a","method"') ?? '' }
+  expect([await relist(list, proven), await textOf('anna', 'four')]).toEqual([false, undefined])
 })
 
 it('forgets what was finished a moment ago: of one user, or of all', () => {

@@ -1,6 +1,7 @@
 /** Sessions that are carried by a token: `sessions(app, { bearer })` and routes with `as: 'bearer'`. */
 import { apiKeyCookie, authenticator, Challenge, fromCookie, sessionAuth, withAuth } from 'koa-with-auth'
 import { openApi } from 'koa-with-auth/openapi'
+import { begin, finish, secondFactor } from 'koa-with-auth/sign-in'
 import { audit } from 'koa-with-auth/audit'
 import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { describe, expect, it, vi } from 'vitest'
@@ -292,10 +293,14 @@ describe('a session that a token carries', () => {
     const keys = [strongKey]
     const { ask, signIn } = await deviceSite({}, memoryStore(), keys)
     const [used, unused] = [await signIn(), await signIn()]
+    const visits = async () => (await ask('/public', bearer(unused), {})).body.visits
+    expect([await visits(), await visits()]).toEqual([1, 2])
     keys.unshift('another key that is long enough, for tests')
     expect((await ask('/me', bearer(used))).status).toBe(200)
     keys.pop()
     expect([(await ask('/me', bearer(used))).status, (await ask('/me', bearer(unused))).status]).toEqual([200, 401])
+    // nor does it carry data any more
+    expect(await visits()).toBe(1)
   })
 
   it('is in OpenAPI, and in the policy file as a bearer session', async () => {
@@ -311,7 +316,11 @@ describe('with dpop', () => {
     const ids = oneTimeIds(memoryStore())
     const uses: string[] = []
     const spent = { use: (id: string, lifetime: number) => (uses.push(id), ids.use(id, lifetime)) }
+    const code = secondFactor({ name: 'step', factors: [{ method: 'totp', verify: async () => true }] })
     const site = await deviceSite({ bearer: { dpop: { origin: ORIGIN, spent } } }, undefined, undefined, (router) => {
+      router.post('/step', withAuth(sessionAuth()), begin(code, { intent: 'stepUp', as: 'bearer' }))
+      const prove = finish(code, { stepUp: () => true }, { as: 'bearer' })
+      router.post('/step/code', withAuth(sessionAuth()), prove)
       router.post('/renew', withAuth(null), async (ctx) => {
         await (ctx['session'] as unknown as { readonly regenerate: () => Promise<void> }).regenerate()
         Object.assign(ctx['session'] as object, { basket: 'pear' })
@@ -397,10 +406,20 @@ describe('with dpop', () => {
     expect([await ahead(5), await ahead(7)]).toEqual([200, 401])
   })
 
+  it('a step-up needs the proof of its request, and no other one', async () => {
+    const { ask, signIn, fields } = await bound()
+    const token = await signIn()
+    const { body } = await ask('/step', await fields('/step', token), {})
+    const answer = { handle: body.handle, code: '1' }
+    expect((await ask('/step/code', await fields('/step/code', token), answer)).status).toBe(204)
+    expect((await ask('/me', await fields('/me', token))).body.proofs).toEqual(['password', 'totp'])
+  })
+
   it('a sign-out needs a proof, too', async () => {
     const { ask, signIn, fields } = await bound()
     const token = await signIn()
     await ask('/out', { Authorization: `DPoP ${token}` }, {})
+    expect((await ask('/public', { Authorization: `DPoP ${token}` }, {})).body.proofs).toEqual([])
     // nor does what a public operation writes reach the session of a token without one
     expect((await ask('/renew', { Authorization: `DPoP ${token}` }, {})).status).toBe(204)
     expect((await ask('/me', await fields('/me', token))).status).toBe(200)

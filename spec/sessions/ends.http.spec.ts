@@ -7,6 +7,7 @@ import { type Signals } from 'koa-with-auth/sessions'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { stampKey } from '../../src/sessions/SessionRecords.js'
+import { stoppedClock } from '../support/runs/clock.js'
 import { ownEnds } from '../support/runs/ownEnds.js'
 import { sessionsApp, type SessionsAppOptions, type Visitor } from '../support/sites/sessionsApp.js'
 
@@ -82,6 +83,15 @@ const signOuts: ReadonlyArray<readonly [string, (here: Site, anna: Visitor) => P
   ['logOutEverywhere', ({ signing }) => signing.logOutEverywhere('anna')],
   ['endSession', async ({ visitor }, anna) => visitor().post(`/end?of=anna&id=${await idOf(anna.copy())}`)],
   ['a session that is emptied by hand', (_here, anna) => anna.copy().post('/empty')],
+  [
+    'logOut, while the clock is set back by days',
+    async (_here, anna) => {
+      const clock = stoppedClock()
+      clock.set(-172_800_000)
+      await anna.copy().post('/logout')
+      clock.set(172_800_000)
+    },
+  ],
   ['a new sign-in in the same browser', (_here, anna) => anna.copy().post('/login?user=anna')],
 ]
 
@@ -138,10 +148,14 @@ describe('a stream of a session', () => {
     const [here, there] = [await site(store, { signals: signals() }), await site(store, { signals: signals() })]
     const anna = await here.signedIn('anna')
     const streams = [await here.open(anna), await there.open(anna)]
+    const another = await here.signedIn('anna')
+    const other = await here.open(another)
     for (const _ of [1, 2]) expect((await anna.post('/step')).status).toBe(200)
     say(JSON.stringify({ v: 1, about: 'all' }))
     await here.signing.logOutEverywhere('berta')
     say(sent[0])
+    await another.post('/logout')
+    expect(causeOf(other.signal)).toBe('signed out')
     await anna.ask('/list')
     expect(streams.map(({ signal }) => causeOf(signal))).toEqual([false, false])
     await anna.post('/logout')

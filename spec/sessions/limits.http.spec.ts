@@ -53,13 +53,16 @@ describeLastingStores((store) => {
         ['/logout', true],
         ['/login', true],
       ] as const) {
-        const { one } = await signedInApp(store, { ...limits, list: true })
+        const { one, visitor } = await signedInApp(store, { ...limits, list: true })
         const thief = one.copy()
+        const [{ id } = { id: '' }] = (await thief.copy().ask('/list')).body as ReadonlyArray<{ readonly id: string }>
         pass(-3 * HOUR)
         await one.post(path)
         await expectAnonymous(thief.copy())
         pass(3 * HOUR)
         await (isOver ? expectAnonymous(thief) : expectSignedIn(thief, anna))
+        // nor is it in the list
+        expect((await visitor().post(`/end?of=anna&id=${id}`)).status).toBe(isOver ? 404 : 204)
       }
     })
 

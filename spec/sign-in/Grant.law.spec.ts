@@ -207,6 +207,18 @@ it('a provider that failed is not asked again within a second, by any process', 
   expect(await later(store, provider)).toBe('a2')
 })
 
+it('a process that stood still after it got the lock does not ask, because another may have it by now', async () => {
+  const { store, provider, plain } = await expired()
+  let asked = 0
+  const get: Store['get'] = (keys) => {
+    // the look before, the look for the lock, and the look that has it
+    if (++asked === 3) vi.setSystemTime(Date.now() + 4000)
+    return store.get(keys)
+  }
+  expect(await outcomeOf(goodTokens({ ...plain, store: { ...plain.store, get } }, place))).toBe('outage')
+  expect([asked, provider.presented]).toEqual([3, []])
+})
+
 it('a provider that takes longer than a lock is asked once, by the process that asked first', async () => {
   vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'setInterval', 'clearInterval'] })
   const { store, provider, plain } = await expired()

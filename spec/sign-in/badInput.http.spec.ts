@@ -55,7 +55,10 @@ describe('what no page sends', () => {
     }
     expect((await visitor.ask('/me')).status).toBe(401)
     expect([hooks(), mails, errors]).toEqual([0, [], []])
-    // what had begun goes on
+    // what had begun goes on, also after a password that is weak
+    const [path = '', members] = reset.split('?')
+    const weak = await send(site.visitor(), path, form, `${members}&password=short`, 'text/html')
+    expect([weak.status, handleIn(weak.body) !== '']).toEqual([400, true])
     const isSet = await send(site.visitor(), reset, form, 'password=a long one', 'application/json')
     expect([isSet.status, hooks()]).toEqual([200, 1])
     await send(visitor, '/mail/link', form, `handle=${handleIn(asked.body)}&code=${code}`, 'text/html')

@@ -168,6 +168,7 @@ describe('C-01 the laws of a ceremony', () => {
   it.each([
     ['another process is five minutes ahead', 300_000, 400_000, 0],
     ['another process is five minutes behind', -300_000, 400_000, 0],
+    ['the clock was set back by 59 seconds and a lifetime', 0, 2 * LIFETIME + 59_000, -LIFETIME - 59_001],
     ['the clock was set back by half a lifetime', 0, LIFETIME + 120_000, -LIFETIME / 2],
   ])('once: also if %s', async (_how, ahead, later, back) => {
     const w = world()

@@ -25,7 +25,7 @@ const DAY = 86_400_000
 const start = async (
   first: FinishOptions = {},
   second: FinishOptions = {},
-  { own, ...options }: { readonly persistent?: boolean; readonly own?: LogInOptions } = {},
+  { own, asked, ...options }: { persistent?: boolean; own?: LogInOptions; asked?: LogInOptions } = {},
 ) => {
   const limiter = new RateLimiterMemory({ points: 50, duration: 900 })
   const factor: CodeFactor = { method: 'own', verify: async (_user, typed) => typed === '1' }
@@ -51,7 +51,7 @@ const start = async (
         const user = of(String(proof.subject))
         if (own !== undefined) await logIn(ctx, user, own)
         if (user.username !== 'anna') return user
-        ctx.body = await askSecondFactor(ctx, code, { user, proof, returnTo })
+        ctx.body = await askSecondFactor(ctx, code, { user, proof, returnTo, ...asked })
         return undefined
       }
       router.post('/mail/code', withAuth(null), finish(mail, ofMail, first))
@@ -103,6 +103,8 @@ describe('how long a session lasts', () => {
     const { signIn } = await start({ idle: 3 * DAY }, { idle: 2 * DAY })
     expect(daysOf(await signIn('bert'))).toBe(3)
     expect(daysOf(await signIn('anna'))).toBe(2)
+    const asking = await start({ idle: 3 * DAY }, {}, { asked: { idle: 4 * DAY } })
+    expect(daysOf(await asking.signIn('anna')), 'as askSecondFactor says').toBe(4)
   })
 
   it('is refused when it is written, or is a 500 that signs in no user', async () => {

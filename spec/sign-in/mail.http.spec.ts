@@ -537,6 +537,18 @@ describe('a hook of a mail that fails', () => {
   const down = () => Promise.reject(new Error('connect ECONNREFUSED'))
   const shape = 'passwordReset({ accountOf }) must return { id, stamp }: the identifier of the user, and a string'
 
+  it('does not concern a code, which is made of 48 bits of the secret', async () => {
+    const codes: string[] = []
+    const kind = emailSignIn({ path: '/link', send: ({ code }) => codes.push(code) })
+    const ceremony = { origin: 'https://shop.example', secret: () => Buffer.alloc(32, 255).toString('base64url') }
+    // Safe: what the kind reads of them
+    const begun = await kind.begin(incoming as never, ceremony as never, undefined, signer)
+    if (E.isRight(begun)) await begun.right.send('handle')
+    await turn()
+    await turn()
+    expect(codes).toEqual([String((2 ** 48 - 1) % 1e8)])
+  })
+
   it.each<readonly [string, Pick<EmailVerificationOptions, 'accountOf' | 'send'>, string]>([
     ['send', { accountOf: account, send: down }, 'passwordReset: send failed: Error: connect ECONNREFUSED'],
     ['accountOf', { accountOf: down, send: () => {} }, 'passwordReset: accountOf failed: Error: connect ECONNREFUSED'],

@@ -118,10 +118,11 @@ describe('a provider without OpenID Connect', () => {
 
   // O-04
   it('is checked by iss where that comes, and must send it where its issuer is known', async () => {
-    const { site } = await start()
+    const { site, provider: own } = await start()
     const without = (url: URL) => url.searchParams.delete('iss')
     const naming = (iss: string) => (url: URL) => url.searchParams.set('iss', iss)
     expect(await tried(site, naming('https://evil.example'))).toEqual([400, 'provider', undefined])
+    expect(await tried(site, naming(`${own.issuer}/tenant`))).toEqual([303, undefined, 'plain-7'])
     expect(await tried(site, without)).toEqual([303, undefined, 'plain-7'])
     const provider = await wrongProvider()
     const known = await start({ issuer: provider.issuer })

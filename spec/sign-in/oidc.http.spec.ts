@@ -93,6 +93,8 @@ describe('signing in with a provider', () => {
     expect(begun.headers.get('cache-control')).toBe('no-store')
     const value = browser.cookies(`localhost:${site.port}`).get('browser') ?? ''
     expect((await browser.send(`${site.origin}/sign-in/provider`)).setCookie[0]).toContain(value)
+    const longer = { headers: { Cookie: `browser=${value}x` } }
+    expect((await newBrowser().send(`${site.origin}/sign-in/provider`, longer)).setCookie[0]).not.toContain(value)
     const url = await site.toCallback(browser)
     for (const Cookie of [`browser=${value}; browser=${'a'.repeat(43)}`, 'browser=short']) {
       expect((await newBrowser().send(url, { headers: { ...navigation, Cookie } })).status).toBe(400)

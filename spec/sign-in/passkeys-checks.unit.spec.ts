@@ -145,9 +145,10 @@ describe('a registration', () => {
     }
   })
 
-  it('of a point of the curve is accepted, so the cases above are refused for what they name', async () => {
-    const publicKey = cose(['a5010203262001215820'], ['', point[0]], ['225820'], ['', point[1]])
-    expect(await registering(created(phoneOf(), { publicKey }))).toHaveProperty('publicKey')
+  it('of a point of the curve, and of 2048 to 4096 bits, is accepted, so the cases above are refused for what they name', async () => {
+    const onCurve = cose(['a5010203262001215820'], ['', point[0]], ['225820'], ['', point[1]])
+    for (const publicKey of [onCurve, ...[256, 512].map((bytes) => rsa(modulus(bytes), Buffer.from([1, 0, 1])))])
+      expect(await registering(created(phoneOf(), { publicKey }))).toHaveProperty('publicKey')
   })
 
   it('without user verification is accepted if it is preferred only', async () => {
@@ -245,6 +246,9 @@ describe('what a browser sends', () => {
     const transports = ['internal', 'hybrid', 'internal', 7, null, 'A', text(99), '__proto__']
     const read = registrationIn({ ...registration, response: { ...registration.response, transports } })
     expect(read).toMatchObject({ transports: ['internal', 'hybrid'] })
+    const many = [...'abcdefghijklmnopqrst']
+    const of = registrationIn({ ...registration, response: { ...registration.response, transports: many } })
+    expect(of).toMatchObject({ transports: many.slice(0, 16) })
   })
 
   it.each([

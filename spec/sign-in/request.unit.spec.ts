@@ -1,7 +1,8 @@
 /** C-01: the path that follows, where a request names it, and mistakes with `begin` and `finish`. */
 import { begin, finish, localPath, type Kind } from 'koa-with-auth/sign-in'
 import { describe, expect, it } from 'vitest'
-import { returnToIn } from '../../src/sign-in/request.js'
+import { memoryStore } from 'koa-with-auth/stores'
+import { finishedHere, returnToIn, type Visit } from '../../src/sign-in/request.js'
 
 it.each([
   ['/a', undefined, '/a'],
@@ -16,6 +17,16 @@ it.each([
 ])('a path that follows, %j in the query and %j in the body, is %j', (inQuery, inBody, expected) => {
   const query = new URLSearchParams(inQuery === undefined ? '' : `returnTo=${inQuery}`)
   expect(returnToIn(inBody === undefined ? {} : { returnTo: inBody }, query)).toEqual(expected)
+})
+
+it('a session holds the last thirty of the ceremonies that it finished', async () => {
+  const finished = Array.from({ length: 30 }, (_, at) => String(at))
+  const bound: unknown[] = []
+  const session = { details: () => ({ finished }), bindAnew: (_ctx: unknown, next: unknown) => bound.push(next) }
+  // Safe: nothing else of a visit is read
+  const visit = { session, host: { finished: new Map(), store: memoryStore(), name: 'shop' } } as object as Visit
+  await finishedHere(visit, { lifetime: 1 }).add('the newest', 'anna')
+  expect(bound).toEqual([{ finished: [...finished.slice(1), 'the newest'] }])
 })
 
 describe('C-01 mistakes', () => {

@@ -65,6 +65,17 @@ describe.each(stores)('C-14 a code of an authenticator app, with the store in %s
   })
 })
 
+it('C-14 the newest step is kept for 90 days, also one that replaces another', async () => {
+  const kept = memoryStore()
+  const lifetimes: number[] = []
+  const noted: Store['insert'] = (key, text, ms) => (lifetimes.push(ms), kept.insert(key, text, ms))
+  const { verify, secret } = appOf({ ...kept, insert: noted, update: (...args) => noted(...args) })
+  stoppedClock()
+  await verify('anna', codeOf(secret, 0))
+  await verify('anna', codeOf(secret, 1))
+  expect(new Set(lifetimes)).toEqual(new Set([90 * DAY]))
+})
+
 it('C-14 what is in the store and is no step lets no code pass; a store that is silent is an outage after two seconds', async () => {
   const { verify, secret } = appOf({ ...memoryStore(), get: () => ['rubbish'] })
   expect(await verify('anna', codeOf(secret, 0))).toBe(false)

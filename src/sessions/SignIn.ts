@@ -91,7 +91,6 @@ const signedInOf = (session: object): SignedIn | undefined => {
   if (typeof auth !== 'object' || auth === null) return undefined
   const { id, at, stamp, mac, details } = ownFields(auth)
   return typeof id === 'string' &&
-    id !== '' &&
     typeof at === 'number' &&
     typeof stamp === 'string' &&
     typeof mac === 'string' &&

@@ -54,8 +54,9 @@ export const koaSessionStore = (self: KoaSessionStore) => ({
   store: {
     // Safe: koa-session awaits the result, whatever its types say
     get: (id: string, _maxAge: number, { ctx = {} }: Passed) => find(self, id, ctx) as Promise<unknown>,
-    set: (id: string, data: unknown, maxAge: number | 'session', { ctx = {} }: Passed) =>
-      write(self, id, data, maxAge, changeable(ctx)),
+    // Safe: `sessions` and `lockAge` give it a number
+    set: (id: string, data: unknown, maxAge: unknown, { ctx = {} }: Passed) =>
+      write(self, id, data, maxAge as number, changeable(ctx)),
     destroy: (id: string, { ctx = {} }: Passed) => end(self, id, ctx, changeable(ctx)),
   },
 })
@@ -169,7 +170,7 @@ const write = async (
   self: KoaSessionStore,
   id: string,
   data: unknown,
-  maxAge: number | 'session',
+  maxAge: number,
   session: RequestSession,
 ): Promise<void> => {
   const text = JSON.stringify(unpolluted(data), kept)
@@ -179,9 +180,8 @@ const write = async (
   const isKnown = session.stored.ids.has(id)
   // the session has ended meanwhile: koa-session must not write it under a new id
   if (session.stored.isLost && !isKnown) return
-  const lasting = maxAge === 'session' ? self.absolute : maxAge
   const change = isKnown ? self.store.update : self.store.insert
-  if (!(await change(sessionKey(id), text, lasting))) session.stored.isLost = true
+  if (!(await change(sessionKey(id), text, maxAge))) session.stored.isLost = true
   session.wrote(id, data)
 }
 

@@ -24,6 +24,7 @@ interface DeviceBody {
   readonly handle?: string
   readonly reason?: string
   readonly proofs?: ReadonlyArray<string>
+  readonly visits?: number
 }
 
 type Options = Partial<SessionsOptions<Device | undefined>>
@@ -88,6 +89,13 @@ export const deviceSite = async (
     ctx.status = 204
   })
   router.all('/me', withAuth(sessionAuth()), me)
+  router.post('/public', open, (ctx) => {
+    const session = ctx['session'] as { visits?: number }
+    // before anything of it is read
+    const proofs = proofsOf(ctx).length
+    session.visits = (session.visits ?? 0) + 1
+    ctx.body = { visits: session.visits, proofs: Array(proofs) }
+  })
   router.get('/optional', withAuth(optional(sessionAuth())), me)
   router.get('/proved', withAuth(sessionAuth({ proof: { methods: ['totp'] } })), me)
   router.post('/prove', withAuth(sessionAuth()), async (ctx) => {
