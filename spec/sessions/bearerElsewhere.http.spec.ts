@@ -1,14 +1,11 @@
-/** Sign-ins by a token where no route of the site decides alone: upgrades, other frameworks, kinds of the root, passkeys, nonces of DPoP. */
+/** Sign-ins by a token where no route of the site decides alone: upgrades, other frameworks, kinds of the root, nonces of DPoP. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
 import { optional, sessionAuth, sessionAuthIsStaff, withAuth, type AuthenticatorLike } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
-import { begin, finish } from 'koa-with-auth/sign-in'
-import { passkeys } from 'koa-with-auth/sign-in/passkeys'
 import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
-import { softwareAuthenticator, type CreationOptions, type RequestOptions } from 'koa-with-auth/testing'
 import { guardRequest, guardUpgrade } from 'koa-with-auth/upgrades'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { linesOf, policyText } from '../../src/audit/policy.js'
@@ -141,53 +138,6 @@ describe('the kinds of the root', () => {
     ])
     expect(audit(router).operations[0]?.protection).toBe('session in cookie session')
   })
-})
-
-it('a passkey gives a token at a route with as: bearer, and none at another one', async () => {
-  const user = { username: 'anna' }
-  const passkey = passkeys<typeof user>({
-    rp: { id: 'localhost', name: 'Shop' },
-    origins: ['http://localhost:4000'],
-    store: memoryStore(),
-    nameOf: ({ username }) => username,
-  })
-  const open = withAuth(null)
-  const site = await deviceSite({ origin: 'http://localhost:4000' }, undefined, undefined, (router, made) => {
-    router.post('/keys/options', withAuth(made.sessionAuth()), begin(passkey.register))
-    router.post(
-      '/keys',
-      withAuth(made.sessionAuth()),
-      finish(passkey.register, () => true),
-    )
-    router.post('/key/options', open, begin(passkey, { as: 'bearer' }))
-    router.post(
-      '/key',
-      open,
-      finish(passkey, () => user, { as: 'bearer' }),
-    )
-    router.post(
-      '/browser/key',
-      open,
-      finish(passkey, () => user),
-    )
-  })
-  const phone = softwareAuthenticator({ origin: 'http://localhost:4000' })
-  const Cookie = site.cookieIn(await site.ask('/cookie', {}, {}))
-  const optionsAt = async (path: string, fields: Fields) => {
-    const answer = await site.ask(path, fields, {})
-    // Safe: the answer is what the browser gets
-    return [answer.body as object as CreationOptions & RequestOptions, site.cookieIn(answer)] as const
-  }
-  const [creation, browser] = await optionsAt('/keys/options', { Cookie })
-  const registered = await site.ask('/keys', { Cookie: `${Cookie}; ${browser}` }, phone.create(creation))
-  expect(registered.status).toBeLessThan(300)
-  const [request, none] = await optionsAt('/key/options', {})
-  expect(none).toBe('')
-  const answer = phone.get(request)
-  expect((await site.ask('/browser/key', {}, answer)).status).toBe(400)
-  const done = await site.ask('/key', {}, answer)
-  expect([done.status, done.headers.getSetCookie(), done.body.token_type]).toEqual([200, [], 'Bearer'])
-  expect((await site.ask('/me', by(done.body.access_token))).status).toBe(200)
 })
 
 describe('a nonce of DPoP', () => {

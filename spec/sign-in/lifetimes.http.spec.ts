@@ -25,7 +25,7 @@ const DAY = 86_400_000
 const start = async (
   first: FinishOptions = {},
   second: FinishOptions = {},
-  { own, asked, ...options }: { persistent?: boolean; own?: LogInOptions; asked?: LogInOptions } = {},
+  { own, asked, ...options }: { persistent?: boolean; own?: LogInOptions; asked?: { idle: number } } = {},
 ) => {
   const limiter = new RateLimiterMemory({ points: 50, duration: 900 })
   const factor: CodeFactor = { method: 'own', verify: async (_user, typed) => typed === '1' }

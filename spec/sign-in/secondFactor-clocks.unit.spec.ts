@@ -69,7 +69,7 @@ it('C-14 the newest step is kept for 90 days, also one that replaces another', a
   const kept = memoryStore()
   const lifetimes: number[] = []
   const noted: Store['insert'] = (key, text, ms) => (lifetimes.push(ms), kept.insert(key, text, ms))
-  const { verify, secret } = appOf({ ...kept, insert: noted, update: (...args) => noted(...args) })
+  const { verify, secret } = appOf({ ...kept, insert: noted, update: (key, text, ms) => noted(key, text, ms) })
   stoppedClock()
   await verify('anna', codeOf(secret, 0))
   await verify('anna', codeOf(secret, 1))

@@ -309,7 +309,6 @@ export class RequestSession implements SessionSource {
   /** A token is not accepted, although its session is good: its request has no proof of its key. */
   refuse(refusal: E.Left<AuthError>): undefined {
     this.refusal = refusal
-    this.signedIn = undefined
     this.#came = undefined
     return undefined
   }
