@@ -41,6 +41,7 @@ describe('make', () => {
     { description: 'B-05 LF in a value', input: () => make('A', { realm: 'a\n' }), expected: /"realm"/ },
     { description: 'a value that is not a string', input: () => make('A', { realm: 1 as never }), expected: /"realm"/ },
     row('B-04 a name given twice', () => make('A', { a: '', A: '' }), /given twice/),
+    row('B-04 a name given twice, in lower case last', () => make('A', { A: '', a: '' }), /given twice/),
   ])('is a TypeError for $description', ({ input, expected }) => {
     expect(input).toThrow(TypeError)
     expect(input).toThrow(expected)

@@ -24,6 +24,7 @@ import {
   isAmbient,
   isThrottled,
   leaves,
+  noted,
   readsQuery,
 } from '../../src/core/Description.js'
 import { alternativesOf } from '../../src/core/Alternative.js'
@@ -188,6 +189,15 @@ describe.each(Object.entries(kinds))('%s', (name, make) => {
     expect(() => make({ description })).toThrow(TypeError)
     expect(() => make({ description })).toThrow(`${name}({ description }) must be a string`)
   })
+})
+
+it('a condition about several credentials together says so, and a condition about a single one does not', () => {
+  const wordsOf = (member: Description) => {
+    const around = noted<Description>({ _tag: 'Scoped', member, scopes: [] }, { decidedBy: 'f' })
+    return alternativesOf(around).flatMap(({ demands }) => demands.flatMap((one) => one.authorizations))
+  }
+  expect(wordsOf(bearer)).toStrictEqual(['f'])
+  expect(wordsOf(allOf(bearer, basic))).toStrictEqual(['f (of all 2)', 'f (of all 2)'])
 })
 
 it('an anonymous caller may be refused by a function before it in a list, wherever in the list', () => {

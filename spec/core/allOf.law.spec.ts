@@ -58,6 +58,13 @@ describe('allOf', () => {
     expect(perhaps.result).toMatchObject(expected === 'absent' ? E.right(undefined) : E.left({ _tag: 'invalid' }))
   })
 
+  it('a failure that ends a list is that of its member, and lists no other', async () => {
+    const of = apart(leaf('l0'), leaf('l1', { outcome: 'unavailable' }), leaf('l2'))
+    const { result } = await run(of, (a, b, c) => allOf([a, b, c]))
+    expect(result).toMatchObject(E.left({ _tag: 'unavailable' }))
+    expect(result).not.toHaveProperty('left.branches')
+  })
+
   it('a plain function counts as sent, because it is unknown: half of a group is not anonymous', async () => {
     const absent = leaf('l0', { sent: 'nothing', outcome: 'absent' })
     const signed = () => 'the signature of the request is good'

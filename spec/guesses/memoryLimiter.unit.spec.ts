@@ -41,6 +41,15 @@ it('keeps at most 100,000 counts: an old one that is low goes', async () => {
   expect(await passes(limiter, 'anna')).toBe(true)
 })
 
+it('drops a count whose window has ended before any other, however high it is', async () => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const limiter = await used(5)
+  vi.advanceTimersByTime(900_000)
+  for (let at = 0; at < 100_000; at++) await limiter.consume(`name ${at}`)
+  for (let at = 0; at < 7; at++) expect(await limiter.consume(`name ${at}`)).toMatchObject({ consumedPoints: 2 })
+})
+
 it('says how many points are left, and how long its window lasts', async () => {
   vi.useFakeTimers({ toFake: ['Date', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())

@@ -167,6 +167,11 @@ describe('keys of the counts', () => {
     const hungUp = () => withoutAddress(basicOf('anna', 'good'), true)
     expect(await tags(hungUp(), hungUp())).toBe('throttled throttled')
     expect(calls).toStrictEqual([])
+    // whose address is known is counted as usual
+    const known = guess('ben')
+    known.socket.destroy()
+    expect(await tags(known, guess('ben', 'good'))).toBe('invalid throttled')
+    expect(calls).toHaveLength(1)
     // It was not counted without an address either
     expect(await tags(withoutAddress(basicOf('anna', 'good')))).toBe('passed')
   })
