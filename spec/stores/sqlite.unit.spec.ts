@@ -164,6 +164,11 @@ describe.each(engines)('%s', (engine) => {
     },
   )
 
+  it.each(['with space.db', 'with%25percent.db'])('opens the file that a URL names: %s', async (name) => {
+    await open(name).write(insert, ['x'])
+    expect(existsSync(pathOf(decodeURIComponent(name)))).toBe(true)
+  })
+
   it('the time is the last value, wherever it stands', async () => {
     const rows = await open().read(`select ? as first, ${NOW} as time, ? as second, ${NOW} as again`, ['a', 'b', 7])
     expect(rows.map((row) => ({ ...row }))).toStrictEqual([{ first: 'a', time: 7, second: 'b', again: 7 }])
@@ -231,6 +236,5 @@ describeUnless(hasNative ? undefined : 'no node:sqlite; use Node 22.13 or later'
       first.close()
       second.close()
     }
-    expect(existsSync(join(folder, decodeURIComponent(name)))).toBe(true)
   })
 })
