@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { libraries } from './features.mjs'
+import { portOf } from './frameworks.mjs'
 import { here, runOn, silence, tableOf, versionsOf, writeTable } from './guide.mjs'
 import { typeOf } from './types.mjs'
 
@@ -29,10 +30,10 @@ const closureOf = (names, all = modules, found = new Map(), from = all) => {
 }
 const sizeOf = (folder) =>
   readdirSync(folder, { withFileTypes: true, recursive: true })
-    .filter(
-      (entry) => entry.isFile() && !join(entry.parentPath, entry.name).slice(folder.length).includes('/node_modules/'),
-    )
-    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0)
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .filter((path) => !path.slice(folder.length).includes('/node_modules/'))
+    .reduce((sum, path) => sum + statSync(path).size, 0)
 // Rounded, so that a line more in a package is no other figure
 const sizeText = (bytes) => (bytes < 1e6 ? `${Math.round(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`)
 
@@ -44,10 +45,8 @@ const weightOf = ({ packages }) => {
   const closure = isOurs ? closureOf(['fp-ts', 'io-ts', ...own()], join(root, 'node_modules')) : closureOf(packages)
   const bytes = closure.reduce((sum, folder) => sum + sizeOf(folder), 0)
   if (!isOurs) return `${closure.length}, ${sizeText(bytes)}`
-  const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
-    cwd: root,
-    encoding: 'utf8',
-  })
+  const args = ['pack', '--dry-run', '--json', '--ignore-scripts']
+  const packed = execFileSync('npm', args, { cwd: root, encoding: 'utf8' })
   return `${closure.length + 1}, ${sizeText(bytes + JSON.parse(packed)[0].unpackedSize)}`
 }
 
@@ -104,13 +103,9 @@ const rows = [
 const columns = []
 for (const library of libraries) {
   const { server, right, lists, documents } = await library.make()
-  if (!server.listening) await new Promise((resolve) => server.once('listening', resolve))
+  const port = await portOf(server)
   const ask = (route, headers = {}, method = 'GET') =>
-    fetch(`http://localhost:${server.address().port}/${route}`, {
-      method,
-      headers,
-      ...(method === 'POST' && { body: 'a=1' }),
-    })
+    fetch(`http://localhost:${port}/${route}`, { method, headers, ...(method === 'POST' && { body: 'a=1' }) })
   const hasRoles = (await ask('admin', right.admin)).status !== 404
   const cells = []
   for (const [, run] of rows) cells.push((await run({ ask, right, lists, documents, hasRoles, library })) || none)

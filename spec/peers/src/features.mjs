@@ -5,7 +5,7 @@
  * for each. A route that the library has no function for is left out.
  */
 import { corpus } from '../../data/runner.mjs'
-import { expressApp, fastifyGuards, koaApp, listen } from './frameworks.mjs'
+import { expressApp, fastifyGuards, koaApp, listen, portOf } from './frameworks.mjs'
 
 const SECRET = 'supersecret'
 const anna = { name: 'anna', role: 'reader' }
@@ -35,14 +35,8 @@ const ours = async () => {
   const { app, router: bare } = await koaApp()
   const router = withAuth(user)(bare)
   router.get('/me', handler).get('/either', withAuth([user, named]), handler)
-  router.get(
-    '/admin',
-    withAuth(
-      user,
-      authorize((one) => one.role === 'admin'),
-    ),
-    handler,
-  )
+  const isAdmin = authorize((one) => one.role === 'admin')
+  router.get('/admin', withAuth(user, isAdmin), handler)
   router.get('/down', withAuth(lost), handler).post('/write', withAuth(named), handler)
   app.use(router.routes())
   const { audit } = await import('../../../dist/audit.js')
@@ -93,8 +87,7 @@ const betterAuth = async () => {
   const { memoryAdapter } = await import('better-auth/adapters/memory')
   const { fromNodeHeaders, toNodeHandler } = await import('better-auth/node')
   const server = listen((req, res) => app(req, res))
-  await new Promise((resolve) => server.once('listening', resolve))
-  const origin = `http://localhost:${server.address().port}`
+  const origin = `http://localhost:${await portOf(server)}`
   const tables = { user: [], session: [], account: [], verification: [] }
   let isDown = false
   const database = memoryAdapter(tables)

@@ -1,7 +1,26 @@
 /** What the sites of several programs have in common. A framework is loaded when it is used. */
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 
 export const listen = (listener) => createServer(listener).listen(0, '127.0.0.1')
+
+/** The port of a server, once it listens. */
+export const portOf = async (server) => {
+  if (!server.listening) await once(server, 'listening')
+  return server.address().port
+}
+
+/** Reserves a port, whose handler comes later. */
+export const reserve = async () => {
+  let handler = (_req, res) => res.end()
+  const server = listen((req, res) => handler(req, res))
+  const port = await portOf(server)
+  const close = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  return { port, origin: `http://localhost:${port}`, serve: (given) => void (handler = given), close }
+}
 
 /** An application of Koa without routes, and its router. */
 export const koaApp = async (options = {}) => {

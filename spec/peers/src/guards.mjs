@@ -8,17 +8,17 @@
 import { timingSafeEqual } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { corpus } from '../../data/runner.mjs'
-import { expressApp, fastifyGuards, koaApp, listen } from './frameworks.mjs'
+import { expressApp, fastifyGuards, koaApp, listen, portOf } from './frameworks.mjs'
 
-const { basicUsers, jwt } = corpus.app
+const { issuer, audience, publicKey } = corpus.app.jwt
 const SECRET = 'supersecret'
-const accounts = new Map(Object.entries(basicUsers))
+const accounts = new Map(Object.entries(corpus.app.basicUsers))
 
 const isSame = (given, right) => {
   const [one, other] = [Buffer.from(given), Buffer.from(right)]
   return one.length === other.length && timingSafeEqual(one, other)
 }
-// basicUsers are bytes, one character for each; a name and a password come as text
+// these users are bytes, one character for each; a name and a password come as text
 const asText = (bytes) => Buffer.from(bytes, 'latin1').toString()
 const people = new Map([...accounts].map(([name, password]) => [asText(name), asText(password)]))
 const isKnown = (name, password) => {
@@ -43,7 +43,6 @@ const ours = async () => {
     paramName: 'X-API-Key',
     authenticate: (_request, given) => constantTimeEqual(given, SECRET) && { key: given },
   })
-  const { issuer, audience, publicKey } = jwt
   const token = httpJwt({ issuer: { issuer, publicKey, algorithms: ['RS256'] }, audience })
   const handler = (ctx) => void (ctx.body = ran())
   router.get('/basic', withAuth(basic), handler).get('/bearer', withAuth(bearer), handler)
@@ -67,7 +66,6 @@ const koaBasicAuth = async () => {
 const koaJwt = async () => {
   const { app, router } = await koaApp({ prefix })
   const { default: guard } = await import('koa-jwt')
-  const { issuer, audience, publicKey } = jwt
   app.use(guard({ secret: publicKey, algorithms: ['RS256'], issuer, audience }))
   for (const path of ['/jwt', '/protected']) router.get(path, (ctx) => void (ctx.body = ran()))
   return listen(app.use(router.routes()).callback())
@@ -78,7 +76,6 @@ const strategies = async () => {
   const { Strategy: BearerStrategy } = (await import('passport-http-bearer')).default
   const { Strategy: JwtStrategy, ExtractJwt } = (await import('passport-jwt')).default
   const { HeaderAPIKeyStrategy } = (await import('passport-headerapikey')).default
-  const { issuer, audience, publicKey } = jwt
   return {
     basic: new BasicStrategy((name, password, done) => done(null, isKnown(name, password) && { name })),
     bearer: new BearerStrategy((token, done) => done(null, isSame(token, SECRET) && { token })),
@@ -128,7 +125,6 @@ const expressBasicAuth = async () => {
 const expressJwt = async () => {
   const app = await expressApp()
   const { expressjwt } = await import('express-jwt')
-  const { issuer, audience, publicKey } = jwt
   const guard = expressjwt({ secret: publicKey, algorithms: ['RS256'], issuer, audience })
   for (const path of ['/api/jwt', '/api/protected']) app.get(path, guard, (_req, res) => res.send(ran()))
   app.use((error, _req, res, next) => {
@@ -170,7 +166,6 @@ const fastifyAuth = async () => {
 const fastifyJwt = async () => {
   const { default: fastify } = await import('fastify')
   const app = fastify()
-  const { issuer, audience, publicKey } = jwt
   await app.register((await import('@fastify/jwt')).default, {
     secret: { public: publicKey },
     // the options are those of fast-jwt, whose README has requiredClaims
@@ -197,7 +192,6 @@ const hono = async () => {
   const { bearerAuth } = await import('hono/bearer-auth')
   const { jwt: jwtAuth } = await import('hono/jwt')
   const { serve } = await import('@hono/node-server')
-  const { issuer, audience, publicKey } = jwt
   const app = new Hono()
   app.use('/api/basic', basicAuth({ verifyUser: (name, password) => isKnown(name, password) }))
   app.use('/api/bearer', bearerAuth({ token: SECRET }))
@@ -233,6 +227,6 @@ export const guards = [
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const found = guards.find(({ name }) => name === process.argv[2])
   const server = await found.make()
-  if (!server.listening) await new Promise((resolve) => server.once('listening', resolve))
-  process.send?.({ port: server.address().port }) ?? console.log(`http://127.0.0.1:${server.address().port}`)
+  const port = await portOf(server)
+  process.send?.({ port }) ?? console.log(`http://127.0.0.1:${port}`)
 }

@@ -3,7 +3,7 @@
  * have the same tools, of which `save_note` needs another scope. The SDK leaves the verification of tokens to the application: here it is
  * jose, with issuer and audience, and `expectedResource` of the SDK.
  */
-import { createServer } from 'node:http'
+import { reserve } from './frameworks.mjs'
 
 export const READ = 'notes:read'
 export const WRITE = 'notes:write'
@@ -64,12 +64,8 @@ const ours = async ({ issuer, url }) => {
   const { requireScopes, withAuth } = await import('../../../dist/index.js')
   const { httpJwt, mcpAuth, mcpScopes, protectedResource } = await import('../../../dist/jwt.js')
   const { createMcpHandler, toNodeHandler, serverOf } = await serving()
-  const resource = protectedResource({
-    resource: url,
-    authorizationServers: [issuer],
-    scopes: [READ, WRITE],
-    origins: [],
-  })
+  const about = { resource: url, authorizationServers: [issuer], scopes: [READ, WRITE], origins: [] }
+  const resource = protectedResource(about)
   const jwt = httpJwt({ issuer, protectedResource: resource })
   const tools = mcpScopes({ 'tools/call': { save_note: [WRITE], '*': [] } })
   const handle = toNodeHandler(createMcpHandler(serverOf(false), { legacy: 'reject' }))
@@ -174,14 +170,8 @@ export const servers = [
 
 /** Serves one until `close` is called. */
 export const served = async ({ make }, issuer) => {
-  let handler = (_req, res) => res.writeHead(503).end()
-  const server = createServer((req, res) => handler(req, res))
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${server.address().port}/mcp`
-  handler = await make({ issuer: issuer.issuer, url })
-  const close = () => {
-    server.close()
-    server.closeAllConnections()
-  }
+  const { port, serve, close } = await reserve()
+  const url = `http://127.0.0.1:${port}/mcp`
+  serve(await make({ issuer: issuer.issuer, url }))
   return { url, close }
 }

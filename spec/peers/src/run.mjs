@@ -1,8 +1,9 @@
 /** Runs every row against every site, and writes the table into the guide. */
 import { runOn, silence, tableOf, versionOf, versionsOf, writeTable } from './guide.mjs'
+import { reserve } from './frameworks.mjs'
 import { startProvider } from './provider.mjs'
 import { actionsOf, rows } from './rows.mjs'
-import { reserve, sites } from './sites.mjs'
+import { sites } from './sites.mjs'
 
 const TIME_LIMIT = 20_000
 

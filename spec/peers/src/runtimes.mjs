@@ -8,6 +8,7 @@ import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
 import { createServer, request } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import Router from '@koa/router'
 import { SignJWT } from 'jose'
@@ -61,8 +62,7 @@ const day = async () => {
     const req = request({ port, host: '127.0.0.1', method, path, headers }).end(body)
     const [res] = await Promise.race([once(req, 'response'), once(req, 'upgrade')])
     if (res.statusCode === 101) return { status: 101, text: '', headers: {} }
-    const parts = await res.toArray()
-    return { status: res.statusCode, text: Buffer.concat(parts).toString(), headers: res.headers }
+    return { status: res.statusCode, text: await text(res), headers: res.headers }
   }
   const json = { 'Content-Type': 'application/json' }
   const post = (path, body, headers = {}) => send('POST', path, { ...json, ...headers }, JSON.stringify(body))

@@ -5,8 +5,6 @@
  * A site has `callback` (the path), and `begin(browser, returnTo)`, which resolves with the URL of the provider, or rejects with
  * the response if there is none.
  */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { koaApp } from './frameworks.mjs'
 import { CLIENT } from './provider.mjs'
 
@@ -30,29 +28,11 @@ const beginByGet =
   async (browser, returnTo = '/', headers = {}) =>
     redirectOf(await browser.send(`${origin}/sign-in?${new URLSearchParams({ returnTo })}`, { headers }))
 
-const json = async (page) => {
+const json = (page) => {
   try {
     return JSON.parse(page.body)
   } catch {
     throw new NoRedirect(page)
-  }
-}
-
-/** Reserves a port, whose handler comes later. */
-const reserve = async () => {
-  let handler = (_req, res) => res.end()
-  const server = createServer((req, res) => handler(req, res))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    origin: `http://localhost:${server.address().port}`,
-    serve: (given) => {
-      handler = given
-    },
-    close: () => {
-      server.closeAllConnections()
-      server.close()
-    },
   }
 }
 
@@ -68,11 +48,8 @@ const ours = async ({ origin, issuer }) => {
   const given = { issuer, client: CLIENT, callback: '/callback', scope: ['openid', 'email'] }
   const provider = oidc({ ...given, keys: { retry: 1 } })
   router.get('/sign-in', withAuth(null), begin(provider))
-  router.get(
-    '/callback',
-    withAuth(null),
-    finish(provider, (_ctx, { proof }) => ({ username: proof.subject, isActive: true })),
-  )
+  const signedIn = finish(provider, (_ctx, { proof }) => ({ username: proof.subject, isActive: true }))
+  router.get('/callback', withAuth(null), signedIn)
   router.get('/', withAuth(optional(sessionAuth())), (ctx) => {
     ctx.body = ctx.request.auth === undefined ? NOBODY : `user ${ctx.request.auth.username}`
   })
@@ -220,7 +197,7 @@ const betterAuth = async ({ origin, issuer }) => {
   const begin = async (browser, callbackURL = '/', headers = {}) => {
     let page = await ask(browser, 'sign-in/oauth2', { providerId: 'provider', callbackURL }, headers)
     if (page.status === 404) page = await ask(browser, 'sign-in/social', { provider: 'provider', callbackURL }, headers)
-    const { url } = await json(page)
+    const { url } = json(page)
     if (url === undefined) throw new NoRedirect(page)
     return url
   }
@@ -259,7 +236,7 @@ const authJs = async ({ origin, issuer }) => {
     res.send(found === null ? NOBODY : `user ${found.subject}`)
   })
   const begin = async (browser, callbackUrl = '/', headers = {}) => {
-    const { csrfToken } = await json(await browser.send(`${origin}/auth/csrf`))
+    const { csrfToken } = json(await browser.send(`${origin}/auth/csrf`))
     const body = new URLSearchParams({ csrfToken, callbackUrl })
     return redirectOf(await browser.send(`${origin}/auth/signin/provider`, { method: 'POST', body, headers }))
   }
@@ -268,33 +245,16 @@ const authJs = async ({ origin, issuer }) => {
 
 /** The sites: their libraries, and how one is made for an origin and an issuer. */
 export const sites = [
-  { name: 'koa-with-auth', packages: [], callback: '/callback', make: ours },
-  {
-    name: 'openid-client on koa-session',
-    packages: ['openid-client', 'koa-session'],
-    callback: '/callback',
-    make: openidClient,
-  },
-  {
-    name: 'express-openid-connect',
-    packages: ['express-openid-connect'],
-    callback: '/callback',
-    make: expressOpenidConnect,
-  },
-  {
-    name: 'koa-passport',
-    packages: ['koa-passport', 'passport-openidconnect'],
-    callback: '/callback',
-    make: koaPassport,
-  },
+  { name: 'koa-with-auth', packages: [], make: ours },
+  { name: 'openid-client on koa-session', packages: ['openid-client', 'koa-session'], make: openidClient },
+  { name: 'express-openid-connect', packages: ['express-openid-connect'], make: expressOpenidConnect },
+  { name: 'koa-passport', packages: ['koa-passport', 'passport-openidconnect'], make: koaPassport },
   { name: 'better-auth', packages: ['better-auth'], callback: '/api/auth/oauth2/callback/provider', make: betterAuth },
   { name: 'Auth.js', packages: ['@auth/express'], callback: '/auth/callback/provider', make: authJs },
-]
+].map((site) => ({ callback: '/callback', ...site }))
 
 /** Whose page it is: the subject, or `undefined`. */
 export const whoIn = (body) => {
   const text = body.trim()
   return text === NOBODY ? undefined : text.replace(/^user /, '')
 }
-
-export { reserve }

@@ -1,19 +1,15 @@
 /** Tries the program of the guide "better-auth on Koa" with the real better-auth. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { reserve } from './frameworks.mjs'
 
 process.env.BETTER_AUTH_SECRET ??= 'a signing key of the application that is long enough'
 process.env.BETTER_AUTH_TELEMETRY = '0'
 const { make } = await import('./betterAuthOnKoa.mjs')
 
-let handler = (_req, res) => res.end()
-const server = createServer((req, res) => handler(req, res)).listen(0, '127.0.0.1')
-await once(server, 'listening')
-const origin = `http://localhost:${server.address().port}`
+const { origin, serve } = await reserve()
 const app = await make(origin)
 app.silent = true
-handler = app.callback()
+serve(app.callback())
 
 const post = (path, body, headers = {}) =>
   fetch(origin + path, {
