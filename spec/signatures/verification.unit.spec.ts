@@ -6,6 +6,7 @@ import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { mockRequest, signedRequest, type RequestSpec, type SigningOptions } from 'koa-with-auth/testing'
 import { expect, it } from 'vitest'
 import { stoppedClock } from '../support/runs/clock.js'
+import { stepsOf } from '../support/runs/steps.js'
 
 const origin = 'https://api.example'
 const { publicKey, privateKey } = generateKeyPairSync('ed25519')
@@ -51,6 +52,20 @@ it('at most eight signatures of a request cost a look-up of their key', async ()
   const keyOf = (keyid: string) => void keyids.push(keyid)
   expect(await result({ url: '/x', fields: fields.flatMap((one) => one ?? []) }, { keyOf })).toBe('invalid key')
   expect(keyids).toHaveLength(8)
+})
+
+it('A-43 a component is read and written once, however many signatures cover it', async () => {
+  const priority = ['Priority', 'a=("x";q=1.5 "y";q=1.5), '.repeat(300)] as const
+  const stepsWith = (signatures: number) => {
+    const { fields } = signed({}, { fields: [priority] })
+    const labels = Array.from({ length: signatures }, (_, n) => `s${n}=`)
+    const all = fields.flatMap(([name, value]) => {
+      const own = value.replace('"@target-uri"', '"@target-uri" "priority";bs')
+      return name === 'Priority' ? [priority] : labels.map((label) => [name, own.replace('sig=', label)] as const)
+    })
+    return stepsOf(async () => expect(await result({ url: '/x', fields: all })).toBe('invalid signature'))
+  }
+  expect(await stepsWith(8)).toBeLessThan(5 * (await stepsWith(1)))
 })
 
 it('the bytes of a signature have no parameters', async () => {

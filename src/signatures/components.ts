@@ -63,6 +63,8 @@ export const readingsOf = (request: Request, origin: string) => {
     target,
     parametersOf: memoized(parametersIn),
     lines,
+    /** By the identifiers of components. */
+    values: new Map<string, { readonly value: string | undefined }>(),
     members: memoized((name) => unlessThrown(() => parseDictionary((lines(name) ?? []).join(', ')))),
   }
 }
@@ -83,11 +85,14 @@ export const signatureBase = (readings: Readings, input: InnerList): string | un
   const lines: string[] = []
   for (const item of input[0]) {
     const [given, parameters] = item
-    const name = String(given)
-    const value = (name.startsWith('@') ? derivedPart : valueOfField)(readings, name, parameters)
+    const [name, identifier] = [String(given), serializeItem(item)]
+    const read = name.startsWith('@') ? derivedPart : valueOfField
+    // to write a field again can take milliseconds
+    const found = readings.values.get(identifier) ?? { value: read(readings, name, parameters) }
+    readings.values.set(identifier, found)
     // A line break would be another component
-    if (value === undefined || !/^[\t\x20-\x7e]*$/.test(value)) return undefined
-    lines.push(`${serializeItem(item)}: ${value}`)
+    if (found.value === undefined || !/^[\t\x20-\x7e]*$/.test(found.value)) return undefined
+    lines.push(`${identifier}: ${found.value}`)
   }
   lines.push(`"@signature-params": ${serializeInnerList(input)}`)
   return lines.join('\n')
