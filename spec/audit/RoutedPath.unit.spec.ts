@@ -12,21 +12,14 @@ import { closed, guard, handle, open } from '../support/models/audits.js'
 const leaks = (): void => {}
 
 const overlap = (one: string | RegExp, other: string | RegExp, opts = {}) => {
-  const [first, second] = [one, other].map((path) => {
-    const [layer] = new Router(opts).get(path, handle).stack
-    return routedPath(layer!)
-  })
+  const [first, second] = [one, other].map((path) => routedPath(new Router(opts).get(path, handle).stack[0]!))
   return relate(first!, second!).overlap
 }
 
 describe('R10 a RegExp and a path are disjoint only if that is proven', () => {
   it.each<[string, RegExp, string]>([
     ['letters in another case than the path', /^\/reports\/byUser/, '/reports/byuser'],
-    [
-      'letters in another case than both spellings of the path',
-      /^\/reports\/by(?=User)(?!user|USER)/,
-      '/reports/byuser',
-    ],
+    ['letters in another case than both spellings', /^\/reports\/by(?=User)(?!user|USER)/, '/reports/byuser'],
     ['a class that excludes a letter', /^\/reports\/by[^u]ser$/, '/reports/byuser'],
     ['a negative lookbehind', /^\/reports\/\w+(?<!r)$/, '/reports/byuser'],
     ['letters in the middle', /User$/, '/reports/byuser'],
@@ -40,9 +33,8 @@ describe('R10 a RegExp and a path are disjoint only if that is proven', () => {
     expect(audit(router).middleware).toMatchObject([{ guarded: 'no' }])
     expect(() => seal(router)).toThrow(/no guard covers leaks/)
     expect(() => seal(router, { middleware: [leaks] })).not.toThrow()
-    expect(() => seal(closed().get(regexp, open, handle).get(path, handle), { public: [`GET ${regexp}`] })).toThrow(
-      /it is not known whether/,
-    )
+    const beside = closed().get(regexp, open, handle).get(path, handle)
+    expect(() => seal(beside, { public: [`GET ${regexp}`] })).toThrow(/it is not known whether/)
   })
 
   it.each<[string, RegExp, string]>([
@@ -70,6 +62,7 @@ describe('R10 a RegExp and a path are disjoint only if that is proven', () => {
   it('two RegExps are disjoint if they begin differently, and unknown if they begin alike', () => {
     expect(overlap(/^\/x\//, /^\/y\//)).toBe('no')
     expect(overlap(/^\/x\/a/, /^\/x\/b/)).toBe('no')
+    expect(overlap(/^\/xy{0}z$/, '/xz')).toBe('yes')
     expect(overlap(/^\/x\/\d{3}$/, /^\/x\/[a-f]{3}$/)).toBe('unknown')
   })
 })

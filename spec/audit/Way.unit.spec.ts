@@ -28,13 +28,7 @@ import { firstPresent, fromFunction, lenient, flatMap, recoverUnavailable, timeo
 import { option as O } from 'fp-ts'
 import { describe, expect, it } from 'vitest'
 import { functionName } from '../../src/core/functionName.js'
-import {
-  compareAccess,
-  descriptionInWords,
-  type AccessPath,
-  type Comparison,
-  type Demanded,
-} from '../../src/audit/Way.js'
+import { compareAccess, descriptionInWords, type AccessPath, type Comparison } from '../../src/audit/Way.js'
 import { occurring, runs } from '../support/runs/samples.js'
 
 const authenticate = () => true
@@ -105,9 +99,7 @@ const rows: ReadonlyArray<readonly [words: string, a: Authenticator<unknown>]> =
   ['bearer', recoverUnavailable(() => ({ user: 'anna' }))(bearer)],
 ]
 
-describe('an authenticator in words', () => {
-  it.each(rows)('%s', (words, { description }) => expect(descriptionInWords(description)).toBe(words))
-})
+it.each(rows)('in words: %s', (words, { description }) => expect(descriptionInWords(description)).toBe(words))
 
 // -------------------------------------------------------------------------------------
 // no two alike
@@ -172,12 +164,12 @@ describe('words of trees', () => {
 })
 
 describe('who gets in, before and after', () => {
-  const way = (credentials: ReadonlyArray<string>, more: Partial<AccessPath & Demanded> = {}): AccessPath => {
+  const way = (
+    names: ReadonlyArray<string>,
+    more: Partial<AccessPath & AccessPath['demands'][number]> = {},
+  ): AccessPath => {
     const { takesAnything = false, scopes = [], authorizations = [], objects = [] } = more
-    return {
-      demands: credentials.map((credential) => ({ credential, scopes, authorizations, objects })),
-      takesAnything,
-    }
+    return { demands: names.map((credential) => ({ credential, scopes, authorizations, objects })), takesAnything }
   }
   it.each<[what: string, before: AccessPath, after: AccessPath, change: Comparison]>([
     ['the same', way(['a']), way(['a']), 'same'],

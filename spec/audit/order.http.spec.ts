@@ -15,27 +15,19 @@ import { serve } from '../support/servers/server.js'
 
 const { lock, keep } = policyFile()
 
-const staff = httpBearer({
-  schemeName: 'staff',
-  authenticate: (_request, token) => token === 'admin' && { name: 'root' },
-})
-const customer = apiKeyHeader({
-  paramName: 'X-Key',
-  schemeName: 'customers',
-  authenticate: (_request, sent) => sent === 'user' && { name: 'anna' },
-})
-const both = httpBearer({
-  schemeName: 'both',
-  authenticate: (_request, token) => (token === 'admin' || token === 'user') && { name: token },
-})
+const known =
+  (...names: ReadonlyArray<string>) =>
+  (_request: unknown, name: string) =>
+    names.includes(name) && { name }
+const staff = httpBearer({ schemeName: 'staff', authenticate: known('admin') })
+const customer = apiKeyHeader({ paramName: 'X-Key', schemeName: 'customers', authenticate: known('user') })
+const both = httpBearer({ schemeName: 'both', authenticate: known('admin', 'user') })
 const isAdmin = ({ name }: { readonly name: string }) => name === 'admin'
 const admins = pipe(both, authorize(isAdmin))
 const scoped = pipe(both, requireScopes(['reports'], { granted: ({ name }) => (name === 'admin' ? ['reports'] : []) }))
 
 type Mount = (router: RouterInstance, auth: unknown) => unknown
-const answer = (ctx: Koa.Context): void => {
-  ctx.body = 'in'
-}
+const answer = (ctx: Koa.Context): void => void (ctx.body = 'in')
 const at =
   (method: 'get' | 'all', path: string | RegExp): Mount =>
   (router, auth) =>

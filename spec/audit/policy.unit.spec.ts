@@ -16,9 +16,8 @@ import {
   withAuth,
   type Authenticator,
 } from 'koa-with-auth'
-import { lenient } from 'koa-with-auth/fp'
 import { audit } from 'koa-with-auth/audit'
-import { flatMap } from 'koa-with-auth/fp'
+import { flatMap, lenient } from 'koa-with-auth/fp'
 import { withPrincipal } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { differencesOf } from '../../src/audit/Difference.js'
@@ -55,6 +54,7 @@ const post = (auth: unknown, settings = {}) => {
 describe('a line says who may call', () => {
   it.each<[name: string, auth: unknown, who: string]>([
     ['one kind', bearer, 'who=[bearer]'],
+    ['the same twice', [bearer, bearer], 'who=[bearer]'],
     ['alternatives', [bearer, key], 'who=[bearer]; who=[API key in header X-Key]'],
     ['all of several kinds', allOf({ bearer, key }), 'who=[bearer] [API key in header X-Key]'],
     ['anonymous callers are admitted', optional(bearer), 'who=[bearer]; who=anonymous'],
@@ -68,26 +68,18 @@ describe('a line says who may call', () => {
   })
 
   it('a line says if no level decided, if the guard comes after its handler, and if the guard is for tests', () => {
-    expect(textsFor(new Router().get('/x', handle))[0]).toBe(
-      'GET /x; who=undecided (public); by=nothing; csrf=not needed; docs=listed',
-    )
-    expect(textsFor(addUnchecked(new Router(), '/x', handle, guardOf(bearer)))[0]).toContain(
-      '; who=undecided (withAuth(...) comes',
-    )
+    const undecided = 'GET /x; who=undecided (public); by=nothing; csrf=not needed; docs=listed'
+    expect(textsFor(new Router().get('/x', handle))[0]).toBe(undecided)
+    const late = addUnchecked(new Router(), '/x', handle, guardOf(bearer))
+    expect(textsFor(late)[0]).toContain('; who=undecided (withAuth(...) comes')
     const tested = withPrincipal({})(get(bearer))
     expect(textsFor(tested)[0]).toContain('; who=public (withPrincipal, for tests); ')
     expect(audit(tested).operations).toMatchObject([{ access: 'public' }])
   })
 
   it('a name with a special character of the format is escaped', () => {
-    const named = (scheme: string) =>
-      linesOf({
-        operations: audit(get(bearer)).operations.map((one) => ({
-          ...one,
-          ways: [wayOf(scheme)],
-        })),
-        middleware: [],
-      })
+    const [one] = audit(get(bearer)).operations
+    const named = (scheme: string) => linesOf({ operations: [{ ...one!, ways: [wayOf(scheme)] }], middleware: [] })
     for (const scheme of ['public', 'anonymous', 'a authorized by b', 'a, or b', 'a, and b', 'a with scopes b']) {
       expect(differencesOf(named(scheme), linesFor(get(null))).map(({ direction }) => direction)).toEqual(['opened'])
       expect(differencesOf(named(scheme), named('bearer')).map(({ direction }) => direction)).toEqual(['changed'])
@@ -188,10 +180,7 @@ describe('a line says whether writes from other sites are refused', () => {
 
   it('settings inside of an apiApp count more than its own, however many functions are between them and an operation', () => {
     const api = apiApp({ auth: cookie, csrf: false, docs: false })
-    api
-      .use(authSettings({ csrf: true }))
-      .use(cors)
-      .post('/x', handle)
+    api.use(authSettings({ csrf: true }), cors).post('/x', handle)
     expect(csrf(new Router().use(api.routes()))).toEqual(['checked'])
   })
 
@@ -206,9 +195,8 @@ describe('a line says whether writes from other sites are refused', () => {
     expect(csrf(on)).toEqual(['off', 'checked'])
     const origins = new Router().use(authSettings({ trustedOrigins: ['https://a.example'] }))
     origins.use('/a', authSettings({ trustedOrigins: ['https://b.example'] }))
-    expect(csrf(origins.post('/:any', withAuth(cookie), handle))).toEqual([
-      'checked https://a.example https://b.example',
-    ])
+    origins.post('/:any', withAuth(cookie), handle)
+    expect(csrf(origins)).toEqual(['checked https://a.example https://b.example'])
   })
 })
 
@@ -245,9 +233,10 @@ describe('the differences of two policies', () => {
   const by = `authorized by ${functionName(isStaff)}`
   const none = () => new Router()
   const inFront = (f: unknown) => none().get('/x', f as never, guard, handle)
-  const off = { csrf: false }
+  const [off, on] = [{ csrf: false }, { csrf: true }]
   const trusting = { trustedOrigins: ['https://a.example'] }
-  const [own, inherited] = [guard, (auth: unknown) => level(auth).get('/x', handle)]
+  const inherited = (auth: unknown) => level(auth).get('/x', handle)
+  const [undecided, inside] = [none().get('/x', handle), level(null).get('/x', guard, handle)]
   it.each<[direction: string, text: string, was: RouterInstance, is: RouterInstance]>([
     ['opened', `was bearer ${by}, is public`, get(staff), get(null)],
     ['opened', 'was bearer, is bearer, or anonymous', get(bearer), get(optional(bearer))],
@@ -261,34 +250,19 @@ describe('the differences of two policies', () => {
     ['changed', 'was bearer with scopes a, is bearer with scopes b', get(scoped('a')), get(scoped('b'))],
     ['closed', 'was public, is bearer', get(null), get(bearer)],
     ['changed', 'was bearer, is API key in header X-Key', get(bearer), get(key)],
-    [
-      'changed',
-      'was public, is undecided (public); decided by: was operation, is nothing',
-      get(null),
-      none().get('/x', handle),
-    ],
-    ['changed', 'decided by: was router /p, is operation', inherited(bearer), level(null).get('/x', own, handle)],
+    ['changed', 'was public, is undecided (public); decided by: was operation, is nothing', get(null), undecided],
+    ['changed', 'decided by: was router /p, is operation', inherited(bearer), inside],
     ['opened', 'was absent, is public', none(), get(null)],
     ['opened', 'was absent, is bearer, or anonymous', none(), get(optional(bearer))],
     ['changed', 'was absent, is bearer', none(), get(bearer)],
     ['opened', 'was absent, is API key in cookie sid, csrf is off', none(), post(cookie, off)],
     ['closed', 'was public, is gone', get(null), none()],
     ['opened', 'csrf was checked, is off', post(cookie, { realm: 'a' }), post(cookie, off)],
-    ['closed', 'csrf was off, is checked', post(cookie, off), post(cookie, { csrf: true })],
+    ['closed', 'csrf was off, is checked', post(cookie, off), post(cookie, on)],
     ['opened', 'csrf was checked, is checked except from https://a.example', post(cookie), post(cookie, trusting)],
     ['changed', 'docs was listed, is hidden', get(bearer), inFront(operation({ undocumented: true }))],
-    [
-      'closed',
-      'was public, is bearer; decided by: was router /p, is operation',
-      inherited(null),
-      level(null).get('/x', own, handle),
-    ],
-    [
-      'opened',
-      'was API key in cookie sid, is public; csrf was off, is not needed',
-      post(cookie, off),
-      post(null, { csrf: true }),
-    ],
+    ['closed', 'was public, is bearer; decided by: was router /p, is operation', inherited(null), inside],
+    ['opened', 'was API key in cookie sid, is public; csrf was off, is not needed', post(cookie, off), post(null, on)],
     ['opened', 'is now before its guard cors', get(bearer), inFront(cors)],
   ])('%s: %s', (direction, text, was, is) => {
     // middleware with settings is not compared
@@ -297,26 +271,22 @@ describe('the differences of two policies', () => {
   })
 
   it('removing a function that runs after the guard is an opening, because it may refuse; adding one is not', () => {
-    const [plain, then] = [
-      () => new Router().get('/x', withAuth(bearer), handle),
-      () => new Router().get('/x', withAuth(bearer, { then: [cors] }), handle),
-    ]
-    expect(textsFor(then())).toStrictEqual([
-      'GET /x; who=[bearer]; by=operation; csrf=not needed; docs=listed; behind=cors',
-    ])
-    expect(changesOf(then(), plain())).toEqual(['opened: GET /x: is no longer behind its guard cors'])
-    expect(changesOf(plain(), then())).toEqual(['changed: GET /x: is now behind its guard cors'])
+    const then = new Router().get('/x', withAuth(bearer, { then: [cors] }), handle)
+    const line = 'GET /x; who=[bearer]; by=operation; csrf=not needed; docs=listed; behind=cors'
+    expect(textsFor(then)).toStrictEqual([line])
+    expect(changesOf(then, get(bearer))).toEqual(['opened: GET /x: is no longer behind its guard cors'])
+    expect(changesOf(get(bearer), then)).toEqual(['changed: GET /x: is now behind its guard cors'])
   })
 
   const lines = (...fields: string[]) =>
     fields.map((one) => lineFrom(`GET ${one.replace(';', '; who=')}; by=operation; csrf=not needed; docs=listed`)!)
-  const [both, one] = ['/x;[a]; who=[b]', '/x;[a]']
+  const [both, one, shadowed, fewer] = ['/x;[a]; who=[b]', '/x;[a]', '/x;[a]; first=GET /y', '/y;[a | scope=s]']
   it.each<[name: string, direction: string, was: ReadonlyArray<string>, is: ReadonlyArray<string>]>([
     ['fewer callers, and one more function behind the guard', 'closed', [both], [`${one}; behind=f`]],
     ['fewer callers, and another host', 'changed', [both], [`${one}; host=h`]],
     ['fewer callers, and one function less behind the guard', 'opened', [`${both}; behind=f`], [one]],
     ['first: an operation of the same callers', 'changed', ['/x;[a]', '/y;[a]'], ['/x;[a]; first=GET /y', '/y;[a]']],
-    ['first: one of fewer', 'changed', ['/x;[a]', '/y;[a | scope=s]'], ['/x;[a]; first=GET /y', '/y;[a | scope=s]']],
+    ['first: one of fewer', 'changed', [one, fewer], [shadowed, fewer]],
     ['first: one of others', 'opened', ['/x;[a]', '/y;[b]'], ['/x;[a]; first=GET /y', '/y;[b]']],
     ['first: an open one', 'opened', ['/x;[a]', '/y;public'], ['/x;[a]; first=GET /y', '/y;public']],
     ['first: one that the file does not have', 'opened', ['/x;[a]'], ['/x;[a]; first=GET /y']],
@@ -326,12 +296,7 @@ describe('the differences of two policies', () => {
     ['no longer first: one of the same', 'closed', ['/x;[a]; first=GET /y', '/y;[a]'], ['/x;[a]', '/y;[a]']],
     ['no longer first: one of more', 'closed', ['/x;[a]; first=GET /y', '/y;public'], ['/x;[a]', '/y;public']],
     ['no longer first: one of others', 'changed', ['/x;[a]; first=GET /y', '/y;[b]'], ['/x;[a]', '/y;[b]']],
-    [
-      'no longer first: one of fewer',
-      'opened',
-      ['/x;[a]; first=GET /y', '/y;[a | scope=s]'],
-      ['/x;[a]', '/y;[a | scope=s]'],
-    ],
+    ['no longer first: one of fewer', 'opened', [shadowed, fewer], [one, fewer]],
     ['no longer before an open operation', 'changed', ['/x;public; before=f'], ['/x;public']],
     ['no longer before a guard', 'closed', ['/x;[a]; before=f'], ['/x;[a]']],
   ])('%s: %s', (_name, direction, was, is) => {

@@ -5,7 +5,7 @@ import { audit, seal } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
 import { findingsOf } from '../../src/audit/findings.js'
-import { directionsOf, textsFor } from '../support/models/audits.js'
+import { directionsOf, handle, textsFor } from '../support/models/audits.js'
 import { policyFile } from '../support/papers/policyFile.js'
 
 const user = httpBearer({ authenticate: (_request, token) => ({ name: token }) })
@@ -28,24 +28,17 @@ const routes = (condition = note()) => {
 describe('an audit of parameters', () => {
   it('names the objects, the reasons, and what no condition reads', () => {
     const { operations } = audit(routes())
-    expect(
-      operations.map(({ protection, objects, unchecked, unread }) => ({ protection, objects, unchecked, unread })),
-    ).toStrictEqual([
+    const pages = [{ param: 'page', reason: 'a number of a page' }]
+    expect(operations).toMatchObject([
       { protection: 'bearer; note by :id', objects: ['note by :id'], unchecked: [], unread: [] },
-      {
-        protection: 'bearer; note by :id',
-        objects: ['note by :id'],
-        unchecked: [{ param: 'page', reason: 'a number of a page' }],
-        unread: [],
-      },
+      { protection: 'bearer; note by :id', objects: ['note by :id'], unchecked: pages, unread: [] },
       { protection: 'bearer; note by :id', objects: ['note by :id'], unchecked: [], unread: ['team'] },
       { protection: 'public', objects: [], unchecked: [], unread: [] },
       { protection: 'optional bearer', objects: [], unchecked: [], unread: [] },
     ])
     expect(String(audit(routes()))).toContain(':page unchecked: a number of a page')
-    expect(String(audit(routes()))).toMatch(
-      /^GET \/teams\/:team\/:id +bearer; note by :id +operation +no condition reads :team$/m,
-    )
+    const teams = /^GET \/teams\/:team\/:id +bearer; note by :id +operation +no condition reads :team$/m
+    expect(String(audit(routes()))).toMatch(teams)
   })
 
   it('has a finding for each parameter of a guarded operation that no condition reads', () => {
@@ -93,10 +86,7 @@ describe('seal', () => {
   it('with objects, refuses an alternative whose callers no condition asks about a parameter', () => {
     const key = apiKeyHeader({ authenticate: (_request, key) => ({ name: key }) })
     const of = (auth: Parameters<typeof withAuth>[0]) =>
-      seal(
-        new Router().get('/notes/:id', withAuth(auth), () => {}),
-        { objects: true },
-      )
+      seal(new Router().get('/notes/:id', withAuth(auth), handle), { objects: true })
     const asked = note()(user)
     expect(() => of(anyOf([asked, key]))).toThrow(
       "seal(router): 1 finding\n- GET /notes/:id: not every way in has a condition that reads :id: add owned(...) with param: 'id', or unchecked('id', 'why')",
@@ -114,10 +104,7 @@ describe('seal', () => {
       const { default: Tried } = (await import(name)) as { default: typeof Router }
       const of = (path: RegExp, ...conditions: ReadonlyArray<ReturnType<typeof unchecked>>) => {
         const guarded = conditions.reduce((self, condition) => condition(self), user)
-        return seal(
-          new Tried().get(path, withAuth(guarded), () => {}),
-          { objects: true },
-        )
+        return seal(new Tried().get(path, withAuth(guarded), handle), { objects: true })
       }
       expect(() => of(/^\/notes\/(\d+)\/(?:x|(y))$/)).toThrow(
         /2 findings\n.*: no condition reads :0: give it a name, for owned\(\.\.\.\), or unchecked\('0', 'why'\)\n.*:1: /,
@@ -148,8 +135,7 @@ describe('the OpenAPI document', () => {
     expect(statusesOf('/notes/{id}')).toStrictEqual(['200', '401', '403', '404', '503'])
     expect(statusesOf('/notes/{id}/{page}')).toStrictEqual(['200', '401', '404', '503'])
     expect(statusesOf('/perhaps/{id}')).toStrictEqual(['200', '401', '503'])
-    expect(document.components?.responses?.['NotFound']).toMatchObject({
-      description: 'There is no such object, or it is not for the caller',
-    })
+    const description = 'There is no such object, or it is not for the caller'
+    expect(document.components?.responses?.['NotFound']).toMatchObject({ description })
   })
 })

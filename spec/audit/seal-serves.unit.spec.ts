@@ -38,13 +38,8 @@ const changes: ReadonlyArray<{ change: string; says: RegExp; apply: (router: Rou
   { change: 'prefix', says: /^router\.prefix\(\.\.\.\) comes after/, apply: (r) => r.prefix('/p') },
 ]
 
-const layersOf = ({ stack }: RouterInstance) =>
-  stack.map(({ path, methods, regexp, stack: functions }) => ({
-    path,
-    methods: [...methods],
-    regexp,
-    functions: [...functions],
-  }))
+const layersOf = (router: RouterInstance) =>
+  router.stack.map(({ path, methods, regexp, stack }) => [path, [...methods], regexp, [...stack]])
 
 describe.each(kinds)('$kind, sealed', ({ make }) => {
   // The settings of an application need not be listed

@@ -42,14 +42,11 @@ describe('a finding of seal', () => {
     `'${entry}' is listed in public, but there is no such operation; anonymous callers reach: ${open}`
   const form = withAuth(formAuth({ fields: ['a'], authenticate: () => true }))
   const unlike = /^\/\d{4}$/
+  const listing = { middleware: [cors] }
+  const logged = () => closed({ prefix: '/api' }).use(cors).use('/x', go).get('/x', handle)
   it.each<[name: string, router: () => RouterInstance, says: string[], options?: SealOptions]>([
     ['undecided', () => one().get('/x', handle), [undecided('GET /x')]],
-    [
-      'undecided and listed: the list does not replace a decision',
-      () => one().get('/x', handle),
-      [undecided('GET /x')],
-      { public: ['GET /x'] },
-    ],
+    ['undecided, although listed', () => one().get('/x', handle), [undecided('GET /x')], { public: ['GET /x'] }],
     [
       'a guard after its handler',
       () => addUnchecked(one(), '/x', handle, guard),
@@ -93,27 +90,12 @@ describe('a finding of seal', () => {
       [first('GET /users/me', 'GET /users/:id')],
       { public: ['GET /users/:id'] },
     ],
-    [
-      'middleware',
-      () => closed({ prefix: '/api' }).use(cors).use('/x', go).get('/x', handle),
-      [uncovered('/api/x/*', 'go')],
-      { middleware: [cors] },
-    ],
-    [
-      'middleware that is not the listed function',
-      () => closed().use(cors).get('/x', handle),
-      [uncovered('/*', 'cors')],
-      { middleware: [go] },
-    ],
+    ['middleware', logged, [uncovered('/api/x/*', 'go')], listing],
+    ['another function', () => closed().use(cors).get('/x', handle), [uncovered('/*', 'cors')], { middleware: [go] }],
     ['a function before a guard', () => one().get('/x', go, guard, handle), [early('GET /x', 'go')]],
     ['no body parser before a form', () => one().post('/x', bodyParser(), go, form, handle), [early('POST /x', 'go')]],
     ['a body parser', () => one().post('/x', bodyParser(), guard, handle), [early('POST /x', 'bodyParser')]],
-    [
-      'a param hook before a guard',
-      () => hooked().get('/:id', cors, guard, handle),
-      [early('GET /:id', 'param id: go')],
-      { middleware: [cors] },
-    ],
+    ['a param hook', () => hooked().get('/:id', cors, guard, handle), [early('GET /:id', 'param id: go')], listing],
     [
       'listed, but not in the router',
       () => closed().get('/health', open, handle).get('/x', handle),
@@ -149,11 +131,7 @@ describe('a router that seal accepts', () => {
       { public: ['GET /users/login'] },
     ],
     ['a guarded operation before a guarded one', () => closed().get('/:a', handle).get('/x', handle)],
-    [
-      'a guarded one before a public one',
-      () => closed().get('/:a', handle).get('/x', open, handle),
-      { public: ['GET /x'] },
-    ],
+    ['guarded before public', () => closed().get('/:a', handle).get('/x', open, handle), { public: ['GET /x'] }],
     ['middleware that a guard covers', () => closed().get('/x', handle).use(go)],
     ['middleware where there is no operation', () => closed().get('/x', handle).use('/y', go)],
     ['what is listed', () => hooked().use(cors).get('/:id', cors, guard, handle), { middleware: [cors, go] }],

@@ -13,29 +13,15 @@ import { ask, listen } from '../support/servers/server.js'
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
 const cookie = apiKeyCookie({ authenticate: (_request, key) => key === 'good' && { user: 'anna' } })
 const cors: Middleware = (_ctx, next) => next()
-const files: Middleware = (ctx, next) => {
-  if (ctx.path !== '/file') return next()
-  ctx.body = 'a file'
-  return undefined
-}
+const files: Middleware = (ctx, next) => (ctx.path === '/file' ? void (ctx.body = 'a file') : next())
 
 const pets = () => {
   const router = new Router({ prefix: '/pets' })
-  router.get('/', withAuth(bearer), (ctx) => {
-    ctx.body = ctx.request.auth.user
-  })
-  router.post('/', withAuth(cookie), (ctx) => {
-    ctx.body = ctx.request.auth.user
-  })
+  router.get('/', withAuth(bearer), (ctx) => void (ctx.body = ctx.request.auth.user))
+  router.post('/', withAuth(cookie), (ctx) => void (ctx.body = ctx.request.auth.user))
   return router
 }
-const health = () => {
-  const router = new Router()
-  router.get('/health', withAuth(null), (ctx) => {
-    ctx.body = 'ok'
-  })
-  return router
-}
+const health = () => new Router().get('/health', withAuth(null), (ctx) => void (ctx.body = 'ok'))
 const application = () => new Koa().use(cors).use(health().routes()).use(pets().routes())
 const allowed = { public: ['GET /health'], middleware: [cors] }
 
@@ -49,9 +35,8 @@ describe('seal(app, { public, middleware })', () => {
     const served = await listen(app)
     expect(await ask(`${served.url}/health`)).toMatchObject({ status: 200, text: 'ok' })
     expect(await ask(`${served.url}/pets`)).toMatchObject({ status: 401 })
-    expect(await ask(`${served.url}/pets`, { headers: { Authorization: 'Bearer good' } })).toMatchObject({
-      text: 'anna',
-    })
+    const headers = { Authorization: 'Bearer good' }
+    expect(await ask(`${served.url}/pets`, { headers })).toMatchObject({ text: 'anna' })
   })
 
   it('lists every finding of all routers, and functions of app.use that nothing guards', () => {
@@ -69,9 +54,8 @@ describe('seal(app, { public, middleware })', () => {
     const any = new Router()
     any.get('/:any', withAuth(null), () => {})
     const app = new Koa().use(any.routes()).use(pets().routes())
-    expect(messageOf(() => seal(app, { public: ['GET /:any'] }))).toContain(
-      'GET /pets is guarded, but GET /:any, which is public, answers it first',
-    )
+    const why = 'GET /pets is guarded, but GET /:any, which is public, answers it first'
+    expect(messageOf(() => seal(app, { public: ['GET /:any'] }))).toContain(why)
   })
 
   it('an entry may be of any router; one that is nowhere, or guarded, is a finding', () => {
@@ -107,9 +91,7 @@ describe('seal(app, { public, middleware })', () => {
     expect(seal(closed.use(pets().routes()))).toBe(closed)
     const once = guardApp(bearer)(new Koa())
     const twice = guardApp(cookie, { middleware: [...once.middleware] })(once).use(health().routes())
-    expect(audit(twice).operations.map(({ protection }) => protection)).toEqual([
-      'all of (bearer, and API key in cookie key)',
-    ])
+    expect(audit(twice).operations).toMatchObject([{ protection: 'all of (bearer, and API key in cookie key)' }])
   })
 
   it('seals an apiApp in it', () => {
@@ -167,10 +149,8 @@ describe('seal(app) with guardApp', () => {
 
   it('an application without a router can be audited and sealed, if it is guarded', async () => {
     const app = guarded((inner) => inner.use(files))
-    expect(audit(app)).toMatchObject({
-      operations: [],
-      middleware: [{ path: '/*', functions: ['files'], guarded: 'yes' }],
-    })
+    const middleware = [{ path: '/*', functions: ['files'], guarded: 'yes' }]
+    expect(audit(app)).toMatchObject({ operations: [], middleware })
     const served = await listen(seal(app))
     expect((await ask(`${served.url}/file`)).status).toBe(401)
     expect(() => seal(new Koa().use(files), { middleware: [files] })).toThrow('the application mounts no router')
@@ -198,9 +178,8 @@ describe('seal(app, { lock })', () => {
 
 describe('mistakes', () => {
   it('names the application, and unknown options', () => {
-    expect(messageOf(() => seal(application(), untyped({ publik: [] })))).toContain(
-      'seal(app, options): no option "publik"',
-    )
+    const wrong = () => seal(application(), untyped({ publik: [] }))
+    expect(messageOf(wrong)).toContain('seal(app, options): no option "publik"')
     assert.throws(() => seal(untyped({}), {}), TypeError)
   })
 })

@@ -45,13 +45,10 @@ const order = async (app: Koa, origin: string) => {
 }
 const under = (settings: AuthSettings, router: RouterInstance) =>
   new Koa().use(authSettings(settings) as never).use(router.routes() as never)
-const inside = (settings: AuthSettings, router: RouterInstance) =>
-  new Koa().use(
-    new Router()
-      .use(authSettings(settings) as never)
-      .use(router.routes())
-      .routes() as never,
-  )
+const inside = (settings: AuthSettings, router: RouterInstance) => {
+  const outer = new Router().use(authSettings(settings) as never).use(router.routes())
+  return new Koa().use(outer.routes() as never)
+}
 
 const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
 beforeEach(() => warned.mockClear())
@@ -80,6 +77,12 @@ describe.each([
     keep(make(), settings)
     expect(await order(above(settings, seal(make(), { lock })), partner)).toEqual([200, 1])
     expect(warned).not.toHaveBeenCalled()
+  })
+
+  it('are obeyed if the file says so of one of two operations of that name', async () => {
+    const app = new Koa().use(make().routes() as never).use(authSettings({ csrf: false }) as never)
+    write(audit(app.use(make().routes() as never)))
+    expect(await order(above({ csrf: false }, seal(make(), { lock })), partner)).toEqual([200, 1])
   })
 
   it('are not obeyed if they switch the check off: the origins of the file are trusted then', async () => {

@@ -79,12 +79,14 @@ const rows: ReadonlyArray<Row> = [
   { first: ['all', '/:a'], second: ['get', '/x'], extent: 'all' },
   { first: ['get', '/x'], second: ['all', '/x'], extent: 'none', left: 'PUT /x', why: 'narrower' },
   { first: ['get', '/:a'], second: ['all', '/x'], extent: 'part', left: 'PUT /x' },
+  { first: ['all', '/x'], second: ['get', '/:a'], extent: 'part', left: 'GET /y' },
   { first: ['get', /^\/x/i], second: ['get', '/x/y'], extent: 'all', why: 'one path can be tried' },
   { first: ['get', /^\/x/], second: ['get', '/x/y'], extent: 'part', left: 'GET /X/Y' },
   { first: ['get', /^\/x$/], second: ['get', '/x'], extent: 'part', left: 'GET /x/' },
   { first: ['get', /^\/y/], second: ['get', '/x'], extent: 'none', left: 'GET /x' },
   { first: ['get', '/x'], second: ['get', /^\/x$/], extent: 'part', taken: 'GET /x' },
   { first: ['get', '/x'], second: ['get', /^\/./], extent: 'none', left: 'GET /y', why: 'narrower' },
+  { first: ['get', '/u/me'], second: ['get', /^\/u\/m(e|y)/i], extent: 'none', left: 'GET /u/my', why: 'narrower' },
   { first: ['get', /^\/x\/\w+$/], second: ['get', '/*rest'], extent: 'none', left: 'GET /y', why: 'narrower' },
   { first: ['get', '/*rest'], second: ['get', /^\/x\/\w+$/], extent: 'all', why: 'all of them begin below it' },
   { first: ['get', /^\/\d+$/], second: ['get', '/:id'], extent: 'part', left: 'GET /x' },
@@ -166,35 +168,24 @@ describe('D-R8 the audit names the operation that answers', () => {
 })
 
 describe('D-R8 with the option exclusive', () => {
-  const users: Named[] = [
-    ['get', '/users/:id'],
-    ['get', '/users/me'],
-  ]
+  const named = (...paths: string[]): Named[] => paths.map((path) => ['get', path])
+  const [users, reversed] = [named('/users/:id', '/users/me'), named('/users/me', '/users/:id')]
+  const none = [undefined, undefined] as const
   const build = (exclusive: true | 'specificity', [first, second]: Named[]) =>
     registering('second', second!)(registering('first', first!)(new Router({ exclusive })))
 
   it.each([
-    { exclusive: true, order: users, by: ['second', 'first'], shadowed: [undefined, undefined] },
-    { exclusive: true, order: [...users].reverse(), by: ['second', 'second'], shadowed: ['GET /users/:id', undefined] },
-    { exclusive: 'specificity', order: users, by: ['second', 'first'], shadowed: [undefined, undefined] },
+    { exclusive: true, order: users, by: ['second', 'first'], shadowed: none },
+    { exclusive: true, order: reversed, by: ['second', 'second'], shadowed: ['GET /users/:id', undefined] },
+    { exclusive: 'specificity', order: users, by: ['second', 'first'], shadowed: none },
+    { exclusive: 'specificity', order: reversed, by: ['first', 'second'], shadowed: none },
     {
       exclusive: 'specificity',
-      order: [...users].reverse(),
-      by: ['first', 'second'],
-      shadowed: [undefined, undefined],
-    },
-    {
-      exclusive: 'specificity',
-      order: [['get', '/users/:id'] as Named, ['get', '/:any/me'] as Named],
+      order: named('/users/:id', '/:any/me'),
       by: ['first', 'first'],
       shadowed: [undefined, 'GET /users/:id'],
     },
-    {
-      exclusive: 'specificity',
-      order: [['get', '/:a/:b'] as Named, ['get', '/x/:b'] as Named],
-      by: [undefined, undefined],
-      shadowed: [undefined, undefined],
-    },
+    { exclusive: 'specificity', order: named('/:a/:b', '/x/:b'), by: none, shadowed: none },
   ] as const)('$exclusive, $order.0.1 first', async ({ exclusive, order, by, shadowed }) => {
     const router = build(exclusive, [...order])
     expect(audit(router).operations.map(({ shadowedBy }) => shadowedBy[0]?.operation)).toEqual(shadowed)

@@ -34,12 +34,8 @@ export const routedPath = (layer: LayerPath): RoutedPath => {
   // a layer without a RegExp (its path is empty) matches nothing, and ends in a 500
   const regexp = layer.regexp === undefined ? /(?!)/ : withoutStatefulFlags(layer.regexp)
   const pattern = layerPattern(layer)
-  return {
-    ...(pattern ?? patternAround(regexp)),
-    isPattern: pattern !== undefined,
-    matches: (path) => regexp.test(path),
-    regexp,
-  }
+  const accepted = pattern ?? patternAround(regexp)
+  return { ...accepted, isPattern: pattern !== undefined, matches: (path) => regexp.test(path), regexp }
 }
 
 const layerPattern = (layer: LayerPath): PathPattern | undefined => {
@@ -100,12 +96,8 @@ const isLiteralWithin = (one: RoutedPath, other: RoutedPath): boolean =>
 // More letters have too many cases to try
 const MAX_LETTERS = 10
 
-const spellingsOf = (
-  text: string,
-  { isSensitive }: RoutedPath,
-  { regexp }: RoutedPath,
-): ReadonlyArray<string> | undefined => {
-  if (isSensitive || ignoresCase(regexp)) return [text]
+const spellingsOf = (text: string, one: RoutedPath, { regexp }: RoutedPath): ReadonlyArray<string> | undefined => {
+  if (one.isSensitive || ignoresCase(regexp)) return [text]
   if (/[^\0-\x7f]/.test(text) || text.replace(/[^a-z]/gi, '').length > MAX_LETTERS) return undefined
   return [...text].reduce<ReadonlyArray<string>>(
     (all, char) =>

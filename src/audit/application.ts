@@ -143,11 +143,8 @@ const belowGuard = (reading: RouterReading, { guard, settings }: Around): Router
     const { covering } = layer
     if (covering === undefined && (layer.guarded !== 'no' || admitsAnonymous(outer.description))) return layer
     const inner = covering?.authenticator
-    return {
-      ...layer,
-      guarded: 'yes',
-      covering: { authenticator: both(inner), policy: policyWithin(inner, covering?.policy ?? settings) },
-    }
+    const policy = policyWithin(inner, covering?.policy ?? settings)
+    return { ...layer, guarded: 'yes', covering: { authenticator: both(inner), policy } }
   }
   return { ...reading, routes: reading.routes.map(guarded), middleware: reading.middleware.map(covered) }
 }
@@ -155,8 +152,6 @@ const belowGuard = (reading: RouterReading, { guard, settings }: Around): Router
 // A write that either check refuses is refused
 const stricter = (one: CrossOriginPolicy, other: CrossOriginPolicy): CrossOriginPolicy => {
   if (!one.csrf || !other.csrf || one.trustedOrigins === other.trustedOrigins) return one.csrf ? one : other
-  return {
-    ...one,
-    trustedOrigins: new Set([...one.trustedOrigins].filter((origin) => other.trustedOrigins.has(origin))),
-  }
+  const common = [...one.trustedOrigins].filter((origin) => other.trustedOrigins.has(origin))
+  return { ...one, trustedOrigins: new Set(common) }
 }

@@ -93,10 +93,7 @@ const inFront = ({ operation, access, extent, example }: Shadow): string => {
 const unguardedFunction = { rule: 'unguarded-middleware', severity: 'note' } as const
 
 // Middleware before the guard of a public operation is as public as the operation
-const beforeGuard = (
-  { operation, access, beforeGuard, ways }: AuditedOperation,
-  at: number,
-): ReadonlyArray<AuditFinding> => {
+const beforeGuard = ({ operation, access, beforeGuard, ways }: AuditedOperation, at: number): AuditFinding[] => {
   const readsForm = ways.some(({ demands }) => demands.some(({ credential }) => credential.startsWith('form (')))
   return (access === 'guarded' ? beforeGuard : []).flatMap((name, functionAt) => {
     // formAuth reads the body that a parser has parsed
@@ -182,10 +179,7 @@ export const findingsOfDifferences = (
   }))
 
 /** The lines of an application's file as a router of it knows them: without operations that may answer first in another router. */
-export const linesOfRouter = (
-  file: ReadonlyArray<PolicyLine>,
-  own: ReadonlyArray<PolicyLine>,
-): ReadonlyArray<PolicyLine> => {
+export const linesOfRouter = (file: ReadonlyArray<PolicyLine>, own: ReadonlyArray<PolicyLine>): PolicyLine[] => {
   const [all, mine] = [byOperation(file), byOperation(own)]
   const countIn = (lines: typeof all, operation: string) => lines.get(operation)?.length ?? 0
   const known = new Map(own.map((line) => [callersOf(line), line]))

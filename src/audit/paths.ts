@@ -46,9 +46,8 @@ export const pathPattern = (
   const endings = end ? (strict ? [''] : ['', '/']) : ['', '/', `/${ANY_CHARACTERS}`]
   try {
     const texts = textsOf(parse(path).tokens)
-    return texts.length > MAX_ALTERNATIVES || /[\0-\x03]/.test(path)
-      ? undefined
-      : patternFrom(texts, endings, sensitive)
+    const isRefused = texts.length > MAX_ALTERNATIVES || /[\0-\x03]/.test(path)
+    return isRefused ? undefined : patternFrom(texts, endings, sensitive)
   } catch {
     return undefined
   }
@@ -67,11 +66,7 @@ const textsOf = (tokens: ReadonlyArray<Token>): ReadonlyArray<string> =>
   )
 
 /** The paths that are one of the texts and one of the endings. The last ending has the shape of all. */
-const patternFrom = (
-  beginnings: ReadonlyArray<string>,
-  endings: ReadonlyArray<string>,
-  isSensitive: boolean,
-): PathPattern => {
+const patternFrom = (beginnings: ReadonlyArray<string>, endings: string[], isSensitive: boolean): PathPattern => {
   const texts = beginnings.flatMap((text) => endings.map((ending) => text + ending))
   return {
     texts,
@@ -160,11 +155,7 @@ const differ = (one: PathShape[number], other: PathShape[number]): boolean =>
   one !== undefined && other !== undefined && one !== other
 
 /** The rests of texts behind a character, for those that begin with it. */
-export const behind = (
-  { isSensitive }: PathPattern,
-  texts: ReadonlyArray<string>,
-  char: string,
-): ReadonlyArray<string> => {
+export const behind = ({ isSensitive }: PathPattern, texts: ReadonlyArray<string>, char: string): string[] => {
   const rests = new Set<string>()
   for (const text of texts) {
     const atom = text.charAt(0)

@@ -20,12 +20,7 @@ import { nearbyAmong } from './paths.js'
 import { descriptionInWords, objectInWords, waysOf } from './Way.js'
 
 /** The settings of an operation, read from marks in the order of a request. If some hold for a part of its requests, the weaker count. */
-const settingsAt = (
-  route: Route,
-  layers: ReadonlyArray<PathLayer>,
-  runsFirst: RunsFirst,
-  outer: Settings,
-): CrossOriginPolicy => {
+const settingsAt = (route: Route, layers: PathLayer[], runsFirst: RunsFirst, outer: Settings): CrossOriginPolicy => {
   const { applications, ahead, guard } = route.plan
   // each layer of an application begins with it, but a request enters it once
   const entered = new Set<ApplicationLevel['begin']>()
@@ -81,10 +76,7 @@ export const routerReadingOf = (caller: string, router: AnyRouter, outer: Settin
 }
 
 /** Makes the audit of a reading. `before`: the operations of routers that requests reach before this router. */
-export const auditOf = (
-  { routes, middleware, runsFirst, host }: RouterReading,
-  before: ReadonlyArray<Route> = [],
-): Audit => {
+export const auditOf = ({ routes, middleware, runsFirst, host }: RouterReading, before: Route[] = []): Audit => {
   const [beforeNear, near] = [nearbyAmong(before), nearbyAmong(routes)]
   return withTable({
     operations: routes.map((route) => ({
@@ -131,16 +123,12 @@ const accessOf = (route: Route): Access => {
   return route.requirement._tag === 'Public' && !route.isAfterItsHandler ? 'public' : 'undecided'
 }
 
+const unneeded = { csrf: 'not needed', trustedOrigins: [] } as const
+
 const protectionOf = (route: CheckedRoute): Protection => {
   const demand = descriptionOf(route)
   const byGuard = demand && protectionBy(demand, route.methods, route.policy)
-  const open = (protection: string): Protection => ({
-    csrf: 'not needed',
-    trustedOrigins: [],
-    ...byGuard,
-    protection,
-    ways: [],
-  })
+  const open = (protection: string): Protection => ({ ...unneeded, ...byGuard, protection, ways: [] })
   if (route.isAfterItsHandler) return open('undecided (withAuth(...) comes after the handler)')
   if (route.guard?.isForTests === true) return open('public (withPrincipal, for tests)')
   return byGuard ?? open(accessOf(route) === 'public' ? 'public' : 'undecided (public)')
@@ -173,11 +161,8 @@ const crossSiteCheck = (
   methods: ReadonlyArray<string>,
   { csrf, trustedOrigins, forwarded }: CrossOriginPolicy,
 ): Pick<Protection, 'csrf' | 'trustedOrigins'> => {
-  const isNeeded = isAmbient(demand) && (forwarded === true || !methods.every(isSafe))
-  return {
-    csrf: !isNeeded ? 'not needed' : csrf ? 'checked' : 'off',
-    trustedOrigins: isNeeded && csrf ? [...trustedOrigins] : [],
-  }
+  if (!isAmbient(demand) || (forwarded !== true && methods.every(isSafe))) return unneeded
+  return csrf ? { csrf: 'checked', trustedOrigins: [...trustedOrigins] } : { csrf: 'off', trustedOrigins: [] }
 }
 
 const docsOf = ({ functions }: Route): AuditedOperation['docs'] => {
@@ -213,11 +198,8 @@ const middlewareLayers = (
   layers.map((placed) => {
     const met = routes.filter((route) => relate(placed.accepted, route.accepted).overlap !== 'no')
     const isCovered = met.every((route) => accessOf(route) === 'guarded' && runsFirst(route, placed))
-    return {
-      path: scopeOf(placed),
-      functions: placed.functions,
-      guarded: met.length === 0 ? 'never runs' : isCovered ? 'yes' : 'no',
-    }
+    const guarded = met.length === 0 ? 'never runs' : isCovered ? 'yes' : 'no'
+    return { path: scopeOf(placed), functions: placed.functions, guarded }
   })
 
 const scopeOf = ({ layer: { path, opts } }: PathLayer): string => {

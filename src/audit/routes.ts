@@ -53,11 +53,7 @@ export const orderOf = ({ opts: { exclusive = false } }: AnyRouter): RunsFirst =
   }
 }
 
-export const shadowedBy = (
-  route: Route,
-  others: ReadonlyArray<Route>,
-  runsFirst: RunsFirst,
-): ReadonlyArray<Shadowing> =>
+export const shadowedBy = (route: Route, others: ReadonlyArray<Route>, runsFirst: RunsFirst): Shadowing[] =>
   others
     .filter((other) => other.layer !== route.layer && runsFirst(other, route))
     .flatMap((other) => shadowOf(other, route))

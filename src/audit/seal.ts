@@ -17,7 +17,7 @@ import { isEntryOf, listedName, whyMissing } from '../koa/operations.js'
 import { missingParameter } from '../koa/parameters.js'
 import { guardIndexIn, planned, planOf, writePlan } from '../koa/plan.js'
 import { applySettings, isSettings } from '../koa/settings.js'
-import type { Audit, AuditedOperation } from './Audit.js'
+import type { Audit } from './Audit.js'
 import type { Route } from './routes.js'
 import { differencesOf, type Difference } from './Difference.js'
 import { byOperation, linesOf, nameInFile, readPolicy, whoOf, type PolicyLine } from './policy.js'
@@ -30,12 +30,7 @@ type Listed = Audited['reading']
 type Allowed = Required<Given<Pick<SealOptions, 'public' | 'middleware'>>>
 
 /** The findings that the lists of a router do not allow: open operations, and functions before a guard, must be listed. */
-const notAllowed = (
-  findings: ReadonlyArray<AuditFinding>,
-  reading: Listed,
-  audit: Audit,
-  allowed: Allowed,
-): ReadonlyArray<string> => {
+const notAllowed = (findings: AuditFinding[], reading: Listed, audit: Audit, allowed: Allowed): string[] => {
   const isUnlisted = unlistedAmong(reading, allowed)
   const sentences = findings.flatMap((finding) => {
     const { rule, message, fix, at: [at, functionAt] = [-1, undefined] } = finding
@@ -62,7 +57,7 @@ const notAllowed = (
         return []
     }
   })
-  return [...sentences, ...allowed.public.flatMap((entry) => listing(entry, reading.routes, audit.operations))]
+  return [...sentences, ...allowed.public.flatMap((entry) => listing(entry, reading.routes, audit))]
 }
 
 const sentencesOf = (findings: ReadonlyArray<AuditFinding>, ...only: ReadonlyArray<RuleName>): ReadonlyArray<string> =>
@@ -77,7 +72,7 @@ const misuse = ({ name, guard, functions }: Route): string | undefined => {
   return functions.filter(isGuard).length > 1 ? `${name}: withAuth(...) is in it twice; remove one` : undefined
 }
 
-const sealable = ({ routes }: Listed, audit: Audit): ReadonlyArray<AuditFinding> =>
+const sealable = ({ routes }: Listed, audit: Audit): AuditFinding[] =>
   findingsOf(audit).filter(({ rule, at = [-1] }) => {
     const route = routes[at[0]]
     return (rule !== 'open-operation' && rule !== 'undecided-operation') || route === undefined || !misuse(route)
@@ -92,21 +87,12 @@ const unlistedAmong = ({ routes, middleware }: Listed, allowed: Allowed): ((f: F
     const original = originalOf(f)
     const isWrapped = wrapped.some(({ name, length }) => name === original.name && length === original.length)
     // `authSettings` and `sessions` answer nothing themselves, and `allowedMethods()` of a router only names methods
-    return (
-      !isSettings(f) &&
-      !(upgradeMark in f) &&
-      !allowed.middleware.includes(original) &&
-      !isWrapped &&
-      !isAllowedMethods(f)
-    )
+    const isListed = isWrapped || allowed.middleware.includes(original)
+    return !isListed && !isSettings(f) && !(upgradeMark in f) && !isAllowedMethods(f)
   }
 }
 
-const listing = (
-  entry: string,
-  routes: ReadonlyArray<Route>,
-  operations: ReadonlyArray<AuditedOperation>,
-): ReadonlyArray<string> => {
+const listing = (entry: string, routes: ReadonlyArray<Route>, { operations }: Audit): ReadonlyArray<string> => {
   const named = operations.filter((_, at) => isEntryOf(routes[at]!, entry))
   const [first] = named
   if (first === undefined) {
@@ -132,12 +118,10 @@ const linesIn = (caller: string, file: string | URL): ReadonlyArray<PolicyLine> 
   throw new Error(`${caller}: ${String(file)}: ${read.left}; write it with koa-with-auth audit --write`)
 }
 
+type CheckedLayers = ReadonlyMap<unknown, CrossOriginPolicy>
+
 /** The cross-site check of each layer for which the file says that it is on. */
-const sitesIn = (
-  lines: ReadonlyArray<PolicyLine>,
-  { routes }: Listed,
-  { operations }: Audit,
-): ReadonlyMap<unknown, CrossOriginPolicy> => {
+const sitesIn = (lines: ReadonlyArray<PolicyLine>, { routes }: Listed, { operations }: Audit): CheckedLayers => {
   const byName = byOperation(lines)
   return new Map(
     routes.flatMap(({ layer }, at) => {
@@ -175,7 +159,7 @@ interface Sealed {
 
 // A tracer may still replace a function of a layer by a function that calls it, because it does so at `app.use`; but a guard only by a guard:
 // else requests are answered with a 500. Copies (`withAuth(a)(router)`, a router that it is mounted on) are separate, and stay open
-const close = (router: AnyRouter, csrf: ReadonlyMap<unknown, CrossOriginPolicy>, file: string): void => {
+const close = (router: AnyRouter, csrf: CheckedLayers, file: string): void => {
   // Safe: reading it has checked that it is a router of @koa/router
   const closed = router as unknown as RouterInstance & { readonly [sealedMark]?: boolean }
   if (closed[sealedMark] === true) return
@@ -209,11 +193,7 @@ const closeApplication = (app: AnyApplication & { readonly [sealedMark]?: boolea
   })
 }
 
-const closeLayer = (
-  layer: Layer & { readonly [sealedMark]?: Sealed },
-  csrf: CrossOriginPolicy | undefined,
-  file: string,
-): void => {
+const closeLayer = (layer: Layer, csrf: CrossOriginPolicy | undefined, file: string): void => {
   if (Object.isFrozen(layer)) return
   dropStatefulFlags(layer)
   const found = planOf(layer)
