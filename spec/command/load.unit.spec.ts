@@ -17,6 +17,7 @@ const router = () => withAuth(bearer)(new Router()).get('/me', handle)
 describe('the export that is audited', () => {
   const app = new Koa().use(router().routes())
   const api = apiApp({ auth: bearer, docs: false })
+  const compiled = (exports: object) => ({ default: { __esModule: true, ...exports }, __esModule: true })
   it.each<[name: string, namespace: object, chosen: string]>([
     ['the default export', { default: router(), other: app }, 'default export'],
     ['a function that makes an application', { default: () => app, app }, 'default export'],
@@ -24,26 +25,15 @@ describe('the export that is audited', () => {
     ['an apiApp', { default: api }, 'default export'],
     ['the only export that fits', { port: 3000, start: () => app, api }, 'export api'],
     ['module.exports', { default: { app, port: 1 }, app, port: 1, 'module.exports': { app } }, 'export app'],
-    [
-      'the default export of an ES module that was compiled to CommonJS',
-      { default: { __esModule: true, default: app }, __esModule: true },
-      'default export',
-    ],
+    ['that of an ES module that was compiled to CommonJS', compiled({ default: app }), 'default export'],
   ])('is chosen: %s', (_name, namespace, expected) => {
-    expect(
-      pipe(
-        chosen(namespace, undefined),
-        E.map(({ name }) => name),
-      ),
-    ).toStrictEqual(E.right(expected))
+    expect(chosen(namespace, undefined)).toMatchObject(E.right({ name: expected }))
   })
 
+  const nothing = /^exports no router, no apiApp, .* by default; it exports answer: choose with --export$/
   it.each<[namespace: object, name: string | undefined, why: RegExp]>([
-    [
-      { answer: 42 },
-      undefined,
-      /^exports no router, no apiApp, .* by default; it exports answer: choose with --export$/,
-    ],
+    [{ answer: 42 }, undefined, nothing],
+    [compiled({ answer: 42 }), undefined, nothing],
     [{ app, api }, undefined, /^exports several that can be audited: api, app; choose with --export$/],
     [{ answer: 42 }, 'app', /^has no export "app"; it exports answer$/],
   ])('is none of %j: %s', (namespace, name, why) => {
@@ -61,28 +51,23 @@ describe('the export that is audited', () => {
     ['an application', app],
     ['an async function', async () => app],
     ['a promise', Promise.resolve(router())],
+    ['a method whose name begins like a class', { classic() { return app } }.classic], // prettier-ignore
   ])('may be %s', async (_name, value) => {
     expect(await operations(value)).toStrictEqual(E.right(['GET /me']))
   })
 
+  const two = (a: unknown, b: unknown) => [a, b]
+  const none = 'is not a router of @koa/router, an apiApp or a Koa application'
   it.each<[name: string, value: unknown, why: string]>([
     ['a class', class App {}, 'its export x is a class; export a router, an application, or a function that makes one'],
-    [
-      'a function with parameters',
-      (a: unknown, b: unknown) => [a, b],
-      'its export x is a function that takes 2 parameters; export a function without',
-    ],
-    [
-      'a function that makes something else',
-      () => 42,
-      'its export x() is not a router of @koa/router, an apiApp or a Koa application',
-    ],
+    ['a function of two', two, 'its export x is a function that takes 2 parameters; export a function without'],
+    ['a function that makes something else', () => 42, `its export x() ${none}`],
     [
       'an application without a router',
       new Koa(),
       'its export x is a Koa application that mounts no router with app.use(router.routes()), so it cannot be audited',
     ],
-    ['null', null, 'its export x is not a router of @koa/router, an apiApp or a Koa application'],
+    ['null', null, `its export x ${none}`],
   ])('may not be %s', async (_name, value, why) => {
     expect(await operations(value)).toStrictEqual(E.left(why))
   })
@@ -110,13 +95,14 @@ describe('a program that is loaded', () => {
     expect(await loadModule(join(folder, 'typed.js'), undefined)).toStrictEqual(made)
   })
 
-  it('whose code throws says so, once', async () => {
-    writeFileSync(
-      join(folder, 'throws.cjs'),
-      `globalThis.loads = (globalThis.loads ?? 0) + 1; throw new Error('no database')`,
-    )
+  it('whose code throws says so, once and in 500 characters', async () => {
+    const source = `globalThis.loads = (globalThis.loads ?? 0) + 1; throw new Error('no database')`
+    writeFileSync(join(folder, 'throws.cjs'), source)
     expect(await loadModule(join(folder, 'throws.cjs'), undefined)).toStrictEqual(E.left('throws: Error: no database'))
     expect(Reflect.get(globalThis, 'loads')).toBe(1)
     Reflect.deleteProperty(globalThis, 'loads')
+    writeFileSync(join(folder, 'long.cjs'), `throw new Error('x'.repeat(600))`)
+    const cut = E.left(`throws: Error: ${'x'.repeat(493)}`)
+    expect(await loadModule(join(folder, 'long.cjs'), undefined)).toStrictEqual(cut)
   })
 })

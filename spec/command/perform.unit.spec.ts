@@ -24,10 +24,7 @@ describe('arguments', () => {
   it.each<[string, object]>([
     ['audit a.js', { module: 'a.js', exportName: undefined, task: { _tag: 'Print' }, format: 'text' }],
     ['audit a.js --export api --json', { exportName: 'api', format: 'json' }],
-    [
-      'audit --check=auth.lock a.js --sarif',
-      { module: 'a.js', task: { _tag: 'Check', file: 'auth.lock' }, format: 'sarif' },
-    ],
+    ['audit --check=x a.js --sarif', { module: 'a.js', task: { _tag: 'Check', file: 'x' }, format: 'sarif' }],
     ['audit a.js --write auth.lock', { task: { _tag: 'Write', file: 'auth.lock' } }],
     ['audit a.js --openapi api.json', { task: { _tag: 'OpenApi', file: 'api.json' } }],
     ['audit a.js --help', { _tag: 'Help' }],
@@ -53,6 +50,7 @@ describe('arguments', () => {
     ['audit a.js --json --sarif', '--json and --sarif cannot be combined'],
     ['audit a.js --write x --json', '--write cannot be combined with --json or --sarif'],
     ['audit a.js --check=', '--check is empty'],
+    ['audit a.js --export=', '--export is empty'],
     ['audit a.js --chek x', "Unknown option '--chek'"],
   ])('%s: is refused', (line, why) => {
     expect(optionsFrom(line.split(' '))).toStrictEqual(E.left(why))
@@ -63,11 +61,8 @@ describe('SARIF 2.1.0', () => {
   const validate = new Ajv().compile(sarifSchema)
   const api = apiApp({ csrf: false, docs: false })
   api.use((_ctx, next) => next())
-  api
-    .get('/:id', open, handle)
-    .get('/me', guard, handle)
-    .get('/undecided', handle)
-    .post('/csrf', withAuth(cookie), handle)
+  api.get('/:id', open, handle).get('/me', guard, handle)
+  api.get('/undecided', handle).post('/csrf', withAuth(cookie), handle)
   const findings = findingsOf(audit(api))
 
   it('reports an undecided operation and one that is never reached as errors, and an open one as a note', () => {
@@ -109,32 +104,15 @@ describe('SARIF 2.1.0', () => {
   })
 
   it('names the file as a URI, the line of a policy file, and the operation; it doubles braces in messages', () => {
-    const was = {
-      ...lineFrom('GET /x{/:id}; who=[bearer]; by=operation; csrf=not needed; docs=listed')!,
-      lineNumber: 7,
-    }
+    const line = lineFrom('GET /x{/:id}; who=[bearer]; by=operation; csrf=not needed; docs=listed')!
+    const was = { ...line, lineNumber: 7 }
     const log = sarifOf(findingsOfDifferences(differencesOf([was], [])), 'my lock', '1')
-    expect(log).toMatchObject({
-      runs: [
-        {
-          results: [
-            {
-              ruleId: 'policy-closed',
-              level: 'note',
-              message: { text: 'GET /x{{/:id}}: was bearer, is gone' },
-              locations: [
-                {
-                  physicalLocation: { artifactLocation: { uri: 'my%20lock' }, region: { startLine: 7 } },
-                  logicalLocations: [{ fullyQualifiedName: 'GET /x{/:id}' }],
-                },
-              ],
-            },
-          ],
-        },
-      ],
-    })
-    expect(JSON.stringify(sarifOf(findings.slice(0, 1), '/elsewhere/auth.lock', '1'))).toContain(
-      '"uri":"file:///elsewhere/auth.lock"',
-    )
+    const message = { text: 'GET /x{{/:id}}: was bearer, is gone' }
+    const physicalLocation = { artifactLocation: { uri: 'my%20lock' }, region: { startLine: 7 } }
+    const locations = [{ physicalLocation, logicalLocations: [{ fullyQualifiedName: 'GET /x{/:id}' }] }]
+    const result = { ruleId: 'policy-closed', level: 'note', message, locations }
+    expect(log).toMatchObject({ runs: [{ results: [result] }] })
+    const elsewhere = JSON.stringify(sarifOf(findings.slice(0, 1), '/elsewhere/auth.lock', '1'))
+    expect(elsewhere).toContain('"uri":"file:///elsewhere/auth.lock"')
   })
 })

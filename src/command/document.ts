@@ -44,10 +44,7 @@ const basePathOf = (servers: unknown): string => {
   return new URL(url, 'http://localhost').pathname.replace(/\/$/, '')
 }
 
-const documentedWays = (
-  security: ReadonlyArray<unknown>,
-  schemes: Readonly<Record<string, unknown>>,
-): ReadonlyArray<AccessPath> =>
+const documentedWays = (security: ReadonlyArray<unknown>, schemes: Members): ReadonlyArray<AccessPath> =>
   security.length === 0
     ? [publicAccess]
     : security.map((requirement) => ({
@@ -57,7 +54,7 @@ const documentedWays = (
         takesAnything: false,
       }))
 
-const documentedScheme = (name: string, schemes: Readonly<Record<string, unknown>>): string => {
+const documentedScheme = (name: string, schemes: Members): string => {
   const own = entriesOf(schemes[name])
   const { $ref } = own
   const referred = typeof $ref === 'string' ? schemes[$ref.replace('#/components/securitySchemes/', '')] : own
@@ -76,7 +73,9 @@ const documentedScheme = (name: string, schemes: Readonly<Record<string, unknown
   }
 }
 
-const entriesOf = (u: unknown): Readonly<Record<string, unknown>> =>
+type Members = Readonly<Record<string, unknown>>
+
+const entriesOf = (u: unknown): Members =>
   typeof u === 'object' && u !== null ? Object.fromEntries(Object.entries(u)) : {}
 
 const documentFrom = (text: string): E.Either<string, object> => {
@@ -99,20 +98,12 @@ export const documentDifferences = (
 ): E.Either<string, ReadonlyArray<Difference>> =>
   E.Functor.map(documentFrom(text), (document) => compareDocument(document, routers, audit))
 
-const compareDocument = (
-  document: object,
-  routers: ReadonlyArray<AnyRouter>,
-  { operations }: Audit,
-): ReadonlyArray<Difference> => {
+const compareDocument = (document: object, routers: ReadonlyArray<AnyRouter>, { operations }: Audit) => {
   const written = documentEntries(document)
-  const guarded = new Map(
-    // Safe: the document only reads the layers
-    [...routers]
-      .reverse()
-      .flatMap((router) => [
-        ...documentEntries(openApi(router as unknown as Routed<unknown, unknown>, { title: '-', version: '-' })),
-      ]),
-  )
+  // Safe: the document only reads the layers
+  const own = (router: AnyRouter) =>
+    openApi(router as unknown as Routed<unknown, unknown>, { title: '-', version: '-' })
+  const guarded = new Map([...routers].reverse().flatMap((router) => [...documentEntries(own(router))]))
   const routed = new Set(operations.flatMap(({ method, path }) => entryKeys(method, path)))
   return inOrder([
     ...[...guarded].flatMap(([key, own]) => entryDifferences(own, written.get(key))),
