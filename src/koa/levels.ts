@@ -171,22 +171,14 @@ const joinDecisions = (outer: GuardProperties, inner: GuardProperties | undefine
   const requirement = Requirement.Monoid.concat(outer.requirement, decision)
   if (requirement === decision) return inner
   if (inner === undefined) return outer
-  return {
-    requirement,
-    levels: [...outer.levels, ...inner.levels],
-    then: stepsWithin(outer.then, inner.then, decision._tag === 'Also' ? decision.authenticators.length : 0),
-  }
+  const above = decision._tag === 'Also' ? decision.authenticators.length : 0
+  const { then: own = [], levels } = outer
+  const then = [...own.map((step) => ({ ...step, above })), ...(inner.then ?? [])]
+  return { requirement, levels: [...levels, ...inner.levels], then }
 }
 
 const guardOf = (marked: GuardProperties | undefined): GuardFunction | undefined =>
   marked === undefined || isGuard(marked) ? marked : guardFor(marked.requirement, marked)
-
-/** The middleware of a level, then that of a guard that adds `added` authenticators to those of the level. */
-const stepsWithin = (
-  outer: ReadonlyArray<ThenMiddleware> = [],
-  inner: ReadonlyArray<ThenMiddleware> = [],
-  added: number,
-): ReadonlyArray<ThenMiddleware> => [...outer.map((step) => ({ ...step, above: step.above + added })), ...inner]
 
 const replacedMethods = new WeakSet<object>()
 

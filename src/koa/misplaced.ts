@@ -24,10 +24,8 @@ export const warnOfLateSettings = (ctx: Context): void => {
 /** The first operation whose guard comes after its handler, among the routers of the application, with the mistake. */
 export const lateGuardAt = (ctx: Context): string | undefined => {
   const router = routerOfRequest(ctx)
-  const routers = new Set([
-    ...(isApplication(ctx.app) ? routersOf(ctx.app) : []),
-    ...(router === undefined ? [] : [router]),
-  ])
+  const routers = new Set(isApplication(ctx.app) ? routersOf(ctx.app) : [])
+  if (router !== undefined) routers.add(router)
   for (const { stack } of routers) {
     const late = stack.find((layer) => layer.methods.length > 0 && isGuardLate(layer.stack))
     if (late !== undefined) return `${labelOf(late)}: ${guardLast}`

@@ -116,15 +116,13 @@ const hasSameFunctions = ({ functions }: Plan, stack: ReadonlyArray<Function>): 
 const compared = (plan: Plan, stack: ReadonlyArray<Function>): Plan | undefined => {
   const first = plan.applications.length + plan.ahead.length + (plan.guard === undefined ? 0 : 1)
   const end = plan.functions.length - plan.applications.length
-  const early: Function[] = []
   const after: Function[] = []
   const traced = new Map<Function, Function>()
   let at = 0
   for (const runs of stack) {
     const f = plan.functions[at]
     if (isParamHook(runs) && (f === undefined || originalOf(f) !== originalOf(runs))) {
-      if (at < first) early.push(runs)
-      else after.push(runs)
+      after.push(runs)
       continue
     }
     if (f === undefined) return undefined
@@ -132,7 +130,7 @@ const compared = (plan: Plan, stack: ReadonlyArray<Function>): Plan | undefined 
     if (at >= first && at < end && isWritten(f)) after.push(f)
     at++
   }
-  return at === plan.functions.length ? planned({ ...plan, after: [...early, ...after], traced }) : undefined
+  return at === plan.functions.length ? planned({ ...plan, after, traced }) : undefined
 }
 
 // A program that is no tracer changed the functions. If the guard is still there, its decision counts

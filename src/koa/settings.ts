@@ -212,12 +212,8 @@ export const authSettings = (options: AuthSettings): Middleware =>
 declareFactory('authSettings', authSettings)
 
 /** The settings that checked options add. Throws a TypeError for an origin that no browser sends, and for two handlers of one class. */
-export const settingsFrom = ({
-  trustedOrigins: origins,
-  onError = [],
-  events,
-  ...others
-}: Given<AuthSettings>): Addition => {
+export const settingsFrom = (options: Given<AuthSettings>): Addition => {
+  const { trustedOrigins: origins, onError = [], events, ...others } = options
   const given: Partial<Settings> = {
     ...others,
     ...(origins !== undefined && { trustedOrigins: trustedOrigins(origins, functionName) }),

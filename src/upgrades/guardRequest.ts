@@ -3,7 +3,7 @@
  * It decides as `guardUpgrade` does, and writes nothing: its caller answers the request.
  */
 import { ServerResponse, type IncomingMessage } from 'node:http'
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import { Duplex } from 'node:stream'
 import type Koa from 'koa'
 import type { Context, Next } from 'koa'
@@ -141,15 +141,10 @@ const decideAbout = async (
   const enter = (ctx: Context): void => {
     // the answer of the other framework is not known yet
     ctx.status = 200
+    const entered = admission(ctx.request, response, isFollowed ? undefined : given.socket)
+    const headers = { value: response.completed(), enumerable: true }
     // the getter of the signal stays a getter
-    admitted = Object.defineProperty(
-      admission(ctx.request, response, isFollowed ? undefined : given.socket),
-      'headers',
-      {
-        value: response.completed(),
-        enumerable: true,
-      },
-    ) as AdmittedRequest<unknown>
+    admitted = Object.defineProperty(entered, 'headers', headers) as AdmittedRequest<unknown>
   }
   await servedBy(self, finish, enter, parameters && ownStrings(parameters))(request, response)
   const { recorded } = response
@@ -191,9 +186,7 @@ const asSent = (request: AnyRequest): IncomingMessage => {
 
 const shownWith = (request: AnyRequest, name: string, value: unknown): IncomingMessage =>
   // Safe: as above
-  new Proxy(request, {
-    get: (target, key) => (key === name ? value : Reflect.get(target, key)),
-  }) as IncomingMessage
+  new Proxy(request, { get: (target, key) => (key === name ? value : Reflect.get(target, key)) }) as IncomingMessage
 
 interface Recorded extends AuthResponse {
   readonly body: string | Uint8Array | undefined
@@ -241,61 +234,40 @@ class RecordedResponse extends ServerResponse {
     const answer = serverAnswer(request)
     if (answer === undefined) return false
     const close = (): void => {
-      const { headersSent, isEnded, statusCode } = answer.state()
+      const { headersSent, writableFinished: isEnded } = answer
       for (const [name, value] of Object.entries({ headersSent, writableEnded: isEnded, writableFinished: isEnded })) {
         Object.defineProperty(this, name, { value })
       }
-      this.statusCode = statusCode
+      this.statusCode = 'statusCode' in answer ? answer.statusCode : Number(answer.sentHeaders?.[':status'] ?? 0)
       this.destroyed = true
       this.emit('close')
     }
-    if (answer.emitter.destroyed) close()
-    else answer.emitter.once('close', close)
+    const emitter: NodeJS.EventEmitter = answer
+    if (answer.destroyed) close()
+    else emitter.once('close', close)
     return true
   }
 }
 
-// The server's response, and its state
-const serverAnswer = (request: AnyRequest) => {
+// The response of the server, or the stream of HTTP/2 that it is written to
+const serverAnswer = (request: AnyRequest): ServerResponse | ServerHttp2Stream | undefined => {
   const { stream } = request as { readonly stream?: unknown }
-  if (stream instanceof Duplex) return answerOfStream(stream)
+  // Safe: no other request has a stream
+  if (stream instanceof Duplex) return stream as ServerHttp2Stream
   // Node keeps the response there that a socket is writing. A request that was sent ahead has none yet
   const response: unknown = Reflect.get(request.socket ?? {}, '_httpMessage')
-  if (!(response instanceof ServerResponse) || response.req !== request) return undefined
-  return {
-    emitter: response,
-    state: () => ({
-      headersSent: response.headersSent,
-      isEnded: response.writableFinished,
-      statusCode: response.statusCode,
-    }),
-  }
+  return response instanceof ServerResponse && response.req === request ? response : undefined
 }
 
-const answerOfStream = (stream: Duplex) => ({
-  emitter: stream,
-  state: () => {
-    // Safe: Node documents these of an HTTP/2 stream
-    const { headersSent, sentHeaders } = stream as { readonly headersSent?: boolean; readonly sentHeaders?: object }
-    return {
-      headersSent: headersSent === true,
-      isEnded: stream.writableFinished,
-      statusCode: Number(Reflect.get(sentHeaders ?? {}, ':status') ?? 0),
-    }
-  },
-})
-
 // They describe the body, or the challenge, that a refusal replaces
-const replacedFields = 'content-encoding content-length etag last-modified transfer-encoding www-authenticate'.split(
-  ' ',
-)
+const replaced = 'content-encoding content-length etag last-modified transfer-encoding www-authenticate'.split(' ')
 
 // The values that were there and those of a guard are one list
 const mergedFields = ['vary', 'access-control-expose-headers']
 
 const sendTo = (response: AnyResponse, { status, statusMessage, headers = {}, body }: Recorded): void => {
   if (!response.headersSent) {
-    for (const name of replacedFields) response.removeHeader(name)
+    for (const name of replaced) response.removeHeader(name)
     for (const [name, value] of Object.entries(headers)) {
       const present = mergedFields.includes(name) ? response.getHeader(name) : undefined
       const both = present === undefined ? value : union(String(present), String(value))
