@@ -16,7 +16,7 @@ import {
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
 import { sendJson } from '../support/sites/signInSite.js'
-import { sessionsApp, setCookies, type User } from '../support/sites/sessionsApp.js'
+import { daysOf, sessionsApp, setCookies, type User } from '../support/sites/sessionsApp.js'
 import type { Answer } from '../support/models/behavior.js'
 
 const DAY = 86_400_000
@@ -75,13 +75,6 @@ const start = async (
       return sendJson(visitor, '/code', { ...(half.body as object), code: '1' })
     },
   }
-}
-
-/** The days that the browser keeps the cookie of a session; NaN: until it is closed. */
-const daysOf = (answer: Answer): number => {
-  const line = setCookies(answer).find((one) => one.startsWith('session=')) ?? ''
-  const expires = /expires=([^;]+)/i.exec(line)?.[1] ?? ''
-  return Math.round((Date.parse(expires) - Date.now()) / DAY)
 }
 
 const remembering: FinishOptions = {

@@ -76,7 +76,7 @@ describe('C-18 wrong answers to genuine handles', () => {
     const { answer, answerTo, begun } = answering()
     const sent = await begun()
     expect(await answerTo(sent, 'right')).toBe('in')
-    for (let at = 0; at < 30; at++) {
+    for (let at = 0; at < 60; at++) {
       expect(await answer('right')).toBe('in')
       expect(await answerTo(sent, 'right')).not.toBe('throttled')
       expect(await answer('down')).toBe('unavailable')

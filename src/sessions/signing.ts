@@ -25,15 +25,7 @@ import { hintFor, replaceStamp, sessionKey, stampFor, STAMP_LIFETIMES, type Sess
 import { endForwarded, everywhereOver } from './SessionEnds.js'
 import { endElsewhere, endListed, enlist, forgetFinished, listedSessions, relist } from './SignInList.js'
 import type { SessionHost, SignInList } from './SignInList.js'
-import {
-  bearerFix,
-  contextOf,
-  proofsIn,
-  textOfDetails,
-  throwUnavailable,
-  unavailable,
-  SignInRefused,
-} from './SignIn.js'
+import { bearerFix, contextOf, proofsIn, textOfDetails, throwUnavailable, SignInRefused } from './SignIn.js'
 import type {
   Details,
   BearerLogInOptions,
@@ -161,7 +153,7 @@ const listOf = async (
   const ctx = contextOf('listSessions(ctx)', context)
   const list = sessionListOf(owner)
   const session = requestSessionOf(ctx)
-  if (session.stored.error !== undefined) throw unavailable(session.stored.error.error)
+  if (session.stored.error !== undefined) throwUnavailable(session.stored.error.error)
   const id = given ?? session.present(ctx)?.id
   if (id === undefined) throw notSignedIn()
   return listedSessions(list, id, session.details(ctx).listed).catch(throwUnavailable)

@@ -245,6 +245,15 @@ const visitor = (api: Pick<Running, 'ask'>, own: ReadonlyMap<string, string> = n
 /** The lines of `Set-Cookie`. */
 export const setCookies = ({ headers }: Answer): ReadonlyArray<string> => headers['set-cookie'] ?? []
 
+/** How long the browser keeps the cookie of a session, in milliseconds; NaN: until it is closed. */
+export const keptFor = (answer: Answer): number => {
+  const line = setCookies(answer).find((one) => one.startsWith('session=')) ?? ''
+  return Date.parse(/expires=([^;]+)/i.exec(line)?.[1] ?? '') - Date.now()
+}
+
+/** The same in days. */
+export const daysOf = (answer: Answer): number => Math.round(keptFor(answer) / 86_400_000)
+
 /** Expects that the operation at `/me` got this user. */
 export const expectSignedIn = async (visitor: Visitor, user: User): Promise<void> =>
   expectPassed(await visitor.ask('/me'), user)
