@@ -49,14 +49,6 @@ describe('D-S12 the cookie', () => {
     await expectSignedIn(one, anna)
   })
 
-  it('is deleted at sign-out', async () => {
-    const { one } = await signedInApp()
-    const lines = setCookies(await one.post('/logout'))
-    expect(lines).toHaveLength(1)
-    expect(lines[0]).toMatch(/^session=; .*expires=Thu, 01 Jan 1970 00:00:00 GMT/)
-    expect(one.cookies.size).toBe(0)
-  })
-
   it('is another one if the page after a sign-out has something to say', async () => {
     const { visitor } = await sessionsApp(undefined, {
       acts: {

@@ -85,12 +85,6 @@ describe('on a TLS server', () => {
     ) as string
     expect(calls).toEqual([[text, 'SessionWarning']])
   })
-
-  it('a cookie with a name of the application is Secure, too', async () => {
-    const port = await serveTls({ https: true, cookieName: 'sid' })
-    const { headers } = await askOverTls(port, 'POST', '/login')
-    for (const line of headers['set-cookie'] ?? []) expect(line).toMatch(/^sid=.*; secure; httponly$/)
-  })
 })
 
 describe('behind a proxy that ends TLS', () => {

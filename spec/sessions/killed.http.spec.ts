@@ -81,58 +81,28 @@ interface Change {
   readonly after?: () => void
   /** How long another renewal of the same session is lost, in milliseconds. */
   readonly wait?: number
-  /** Which of the devices before it are in when it is done: those that were, and no other. */
-  readonly laptopStays: boolean
-  readonly phoneStays: boolean
+  /** The devices whose sessions before it end; the others stay. */
+  readonly ends?: ReadonlyArray<'laptop' | 'phone'>
   /** Whether the request itself is signed in by it. */
   readonly signsIn?: boolean
 }
 
 const changes: ReadonlyArray<Change> = [
-  {
-    name: 'a sign-in',
-    by: 'stranger',
-    ask: (one) => one.post('/in'),
-    laptopStays: true,
-    phoneStays: true,
-    signsIn: true,
-  },
-  {
-    name: 'a sign-in in place of another',
-    ask: (one) => one.post('/in'),
-    laptopStays: false,
-    phoneStays: true,
-    signsIn: true,
-  },
-  { name: 'a token', by: 'stranger', ask: (one) => one.post('/token'), laptopStays: true, phoneStays: true },
-  {
-    name: 'a renewal of the id',
-    ask: (one) => one.post('/prove'),
-    wait: 5001,
-    laptopStays: false,
-    phoneStays: true,
-    signsIn: true,
-  },
-  { name: 'a sign-out', ask: (one) => one.post('/out'), laptopStays: false, phoneStays: true },
-  {
-    name: 'the end of all',
-    by: 'stranger',
-    ask: (one) => one.post('/everywhere'),
-    laptopStays: false,
-    phoneStays: false,
-  },
+  { name: 'a sign-in', by: 'stranger', ask: (one) => one.post('/in'), signsIn: true },
+  { name: 'a sign-in in place of another', ask: (one) => one.post('/in'), ends: ['laptop'], signsIn: true },
+  { name: 'a token', by: 'stranger', ask: (one) => one.post('/token') },
+  { name: 'a renewal of the id', ask: (one) => one.post('/prove'), wait: 5001, ends: ['laptop'], signsIn: true },
+  { name: 'a sign-out', ask: (one) => one.post('/out'), ends: ['laptop'] },
+  { name: 'the end of all', by: 'stranger', ask: (one) => one.post('/everywhere'), ends: ['laptop', 'phone'] },
   {
     name: 'the end of one in the list',
     ask: (one, { phoneId }) => one.post(`/end?id=${phoneId}`),
-    laptopStays: true,
-    phoneStays: false,
+    ends: ['phone'],
   },
   {
     name: 'a prolongation',
     ask: (one) => one.get('/list'),
     after: () => void vi.setSystemTime(Date.now() + 13 * HOUR),
-    laptopStays: true,
-    phoneStays: true,
   },
 ]
 
@@ -167,7 +137,8 @@ const killedAt = async (change: Change, write: number, isAfter: boolean, isAnswe
 }
 
 describe.each(changes)('$name', (change) => {
-  const { ask, laptopStays, phoneStays, signsIn = false, wait = 0 } = change
+  const { ask, ends = [], signsIn = false, wait = 0 } = change
+  const [laptopStays, phoneStays] = [!ends.includes('laptop'), !ends.includes('phone')]
   it.each([
     ['before', 'the database', false, true],
     ['after', 'the database', true, true],

@@ -8,6 +8,7 @@ import {
   finish,
   emailSignIn,
   passwordReset,
+  type FinishHook,
   type FinishHooks,
   type Intent,
   type Kind,
@@ -32,21 +33,18 @@ const start = async (intents: ReadonlyArray<Intent>, options: Partial<SiteOption
   const site = await providerSite({
     kinds: (callback) => ({ provider: oidc(shopAt(provider.issuer, callback('provider'))) }),
     hooks: ({ accounts }) => {
+      const known: FinishHook<Proof> = (_ctx, { intent, proof }) => {
+        ran.push(intent)
+        const username = accounts.get(identityOf(proof))
+        return username !== undefined && { username, isActive: true }
+      }
       const noted: FinishHooks<Proof> = {
-        signIn: (_ctx, { proof }) => {
-          ran.push('signIn')
-          const username = accounts.get(identityOf(proof))
-          return username !== undefined && { username, isActive: true }
-        },
+        signIn: known,
+        stepUp: known,
         link: (_ctx, { proof, subject }) => {
           ran.push('link')
           accounts.set(identityOf(proof), String(subject))
           return true
-        },
-        stepUp: (_ctx, { proof }) => {
-          ran.push('stepUp')
-          const username = accounts.get(identityOf(proof))
-          return username !== undefined && { username, isActive: true }
         },
       }
       return Object.fromEntries(intents.map((intent) => [intent, noted[intent]]))

@@ -413,63 +413,59 @@ describe('a sign-out by the provider', () => {
     },
   )
 
-  type Make = (provider: Awaited<ReturnType<typeof wrongProvider>>) => string | Promise<string>
-  const bad: ReadonlyArray<readonly [string, Make]> = [
-    ['a nonce [rp-backchannel-rpinitlogout-with-nonce]', (p) => p.logoutToken({ sub: 'anna', nonce: 'x' })],
-    ['no events [rp-backchannel-rpinitlogout-no-event]', (p) => p.logoutToken({ sub: 'anna', events: undefined })],
-    [
-      'another event [rp-backchannel-rpinitlogout-wrong-event]',
-      (p) => p.logoutToken({ sub: 'anna', events: { 'https://other.example': {} } }),
-    ],
-    [
-      'an event that is no object',
-      (p) => p.logoutToken({ sub: 'anna', events: { 'http://schemas.openid.net/event/backchannel-logout': true } }),
-    ],
-    [
-      'another issuer [rp-backchannel-rpinitlogout-wrong-iss]',
-      (p) => p.logoutToken({ sub: 'anna', iss: 'https://evil.example' }),
-    ],
-    ['another audience [rp-backchannel-rpinitlogout-wrong-aud]', (p) => p.logoutToken({ sub: 'anna', aud: 'another' })],
-    ['another typ', (p) => p.logoutToken({ sub: 'anna' }, { typ: 'JWT' })],
-    ['no jti', (p) => p.logoutToken({ sub: 'anna', jti: undefined })],
-    ['no iat', (p) => p.logoutToken({ sub: 'anna', iat: undefined })],
-    ['an iat of yesterday', (p) => p.logoutToken({ sub: 'anna', iat: seconds() - 86_400 })],
-    ['an iat in the future', (p) => p.logoutToken({ sub: 'anna', iat: seconds() + 3600 })],
-    ['an exp that is over', (p) => p.logoutToken({ sub: 'anna', exp: seconds() - 120 })],
-    ['an nbf in the future', (p) => p.logoutToken({ sub: 'anna', nbf: seconds() + 3600 })],
-    ['neither sub nor sid', (p) => p.logoutToken()],
-    ['a sid that is a number', (p) => p.logoutToken({ sub: 'anna', sid: 7 })],
-    ['an empty sub', (p) => p.logoutToken({ sub: '', sid: 's1' })],
+  // each of them says that anna has signed out
+  const wrongClaims: ReadonlyArray<readonly [string, Readonly<Record<string, unknown>>]> = [
+    ['a nonce [rp-backchannel-rpinitlogout-with-nonce]', { nonce: 'x' }],
+    ['no events [rp-backchannel-rpinitlogout-no-event]', { events: undefined }],
+    ['another event [rp-backchannel-rpinitlogout-wrong-event]', { events: { 'https://other.example': {} } }],
+    ['an event that is no object', { events: { 'http://schemas.openid.net/event/backchannel-logout': true } }],
+    ['another issuer [rp-backchannel-rpinitlogout-wrong-iss]', { iss: 'https://evil.example' }],
+    ['another audience [rp-backchannel-rpinitlogout-wrong-aud]', { aud: 'another' }],
+    ['no jti', { jti: undefined }],
+    ['no iat', { iat: undefined }],
+    ['an iat of yesterday', { iat: seconds() - 86_400 }],
+    ['an iat in the future', { iat: seconds() + 3600 }],
+    ['an exp that is over', { exp: seconds() - 120 }],
+    ['an nbf in the future', { nbf: seconds() + 3600 }],
+    ['neither sub nor sid', { sub: undefined }],
+    ['a sid that is a number', { sid: 7 }],
+    ['an empty sub', { sub: '', sid: 's1' }],
+    ['more than 16 kB', { more: 'x'.repeat(16_384) }],
+  ]
+  const typ = 'logout+jwt'
+  const wrongTokens: ReadonlyArray<readonly [string, (token: string) => string | Promise<string>]> = [
     [
       'alg none [rp-backchannel-rpinitlogout-alg-none]',
-      async (p) =>
-        (await p.logoutToken({ sub: 'anna' }))
-          .replace(/^[^.]+/, Buffer.from('{"alg":"none","typ":"logout+jwt"}').toString('base64url'))
-          .replace(/[^.]+$/, ''),
+      (token) => {
+        const header = Buffer.from(JSON.stringify({ alg: 'none', typ })).toString('base64url')
+        return token.replace(/^[^.]+/, header).replace(/[^.]+$/, '')
+      },
     ],
     [
       'HS256 by the client secret [rp-backchannel-rpinitlogout-wrong-alg]',
-      async (p) =>
-        new SignJWT(decodeJwt(await p.logoutToken({ sub: 'anna' })))
-          .setProtectedHeader({ alg: 'HS256', typ: 'logout+jwt' })
-          .sign(Buffer.from(SECRET)),
+      (token) => new SignJWT(decodeJwt(token)).setProtectedHeader({ alg: 'HS256', typ }).sign(Buffer.from(SECRET)),
     ],
     [
       'a signature by another key',
-      async (p) => {
-        const key = { ...(await signingKey('RS256', 'x')), kid: 'k1' }
-        return signedWith(key, decodeJwt(await p.logoutToken({ sub: 'anna' })), { typ: 'logout+jwt' })
-      },
+      async (token) => signedWith({ ...(await signingKey('RS256', 'x')), kid: 'k1' }, decodeJwt(token), { typ }),
     ],
-    ['more than 16 kB', (p) => p.logoutToken({ sub: 'anna', more: 'x'.repeat(16_384) })],
     ['rubbish', () => 'rubbish'],
     ['nothing', () => ''],
   ]
-  it.each(bad)('with %s is a 400, and ends nothing', async (_name, make) => {
+  it.each([
+    ...wrongClaims.map(([name, claims]) => [name, claims, (token: string) => token] as const),
+    ...wrongTokens.map(([name, made]) => [name, {}, made] as const),
+  ])('with %s is a 400, and ends nothing', async (_name, claims, made) => {
     const { provider, site, asked } = await start()
     provider.metadata = { id_token_signing_alg_values_supported: ['RS256', 'HS256', 'none'] }
-    const page = await send(site, await make(provider))
+    const page = await send(site, await made(await provider.logoutToken({ sub: 'anna', ...claims })))
     expect([page.status, page.body, page.setCookie, asked]).toEqual([400, '{"error":"invalid_request"}', [], []])
+  })
+
+  it('of another typ is a 400, and ends nothing', async () => {
+    const { provider, site, asked } = await start()
+    expect((await send(site, await provider.logoutToken({ sub: 'anna' }, { typ: 'JWT' }))).status).toBe(400)
+    expect(asked).toEqual([])
   })
 
   it.each(['RS256', 7, {}, ['ES256']])(
