@@ -106,20 +106,13 @@ describe('httpBearer', () => {
       expect(of(AuthError.invalid).parameters).toEqual(invalid)
     })
 
-    it('has its realm for every failure', () => {
-      const pets = httpBearer({ realm: 'pets', authenticate: () => false })
-      for (const request of [sending(), sending('Bearer a')]) {
-        expect(pets.evaluate(request)).toMatchObject(E.left({ challenge: { parameters: { realm: 'pets' } } }))
-      }
-    })
-
-    it('RFC 9728 §5.1 has additional parameters for every failure', () => {
-      const resource_metadata = 'https://api.example/.well-known/oauth-protected-resource'
-      const answers = [false, E.left(AuthError.expired), E.left(AuthError.insufficient(['read']))]
-      for (const answer of answers) {
-        const bearer = httpBearer({ challenge: { resource_metadata }, authenticate: () => answer })
+    it('RFC 9728 §5.1 has its realm and additional parameters for every failure', () => {
+      const parameters = { resource_metadata: 'https://api.example/.well-known/oauth-protected-resource' }
+      for (const answer of [false, E.left(AuthError.expired), E.left(AuthError.insufficient(['read']))]) {
+        const bearer = httpBearer({ realm: 'pets', challenge: parameters, authenticate: () => answer })
         for (const request of [sending(), sending('Bearer a')]) {
-          expect(bearer.evaluate(request)).toMatchObject(E.left({ challenge: { parameters: { resource_metadata } } }))
+          const challenge = { parameters: { realm: 'pets', ...parameters } }
+          expect(bearer.evaluate(request)).toMatchObject(E.left({ challenge }))
         }
       }
     })
@@ -132,11 +125,7 @@ describe('httpBearer', () => {
       })),
       { description: 'a line break', challenge: { resource_metadata: 'a\r\nb' }, expected: /printable ASCII/ },
       { description: 'an invalid name', challenge: { 'a b': 'c' }, expected: /not a token/ },
-      {
-        description: 'a value that is not an object',
-        challenge: 'https://api.example',
-        expected: /must be an object of strings/,
-      },
+      { description: 'a string', challenge: 'https://api.example', expected: /must be an object of strings/ },
       { description: 'null', challenge: null, expected: /must be an object of strings/ },
     ])('with wrong additional parameters is a TypeError: $description', ({ challenge, expected }) => {
       // Safe: a caller without types could write this
@@ -145,12 +134,8 @@ describe('httpBearer', () => {
       expect(() => httpBearer(options)).toThrow(expected)
     })
 
-    it.each([
-      { description: 'a quote', scope: ['a"b'] },
-      { description: 'a line break', scope: ['a\r\nb'] },
-      { description: 'a letter outside of ASCII', scope: ['é'] },
-    ])('B-17 a scope of the hook that is not valid in it is raised: $description', async ({ scope }) => {
-      const answer = E.left(AuthError.insufficient(scope))
+    it.each(['a"b', 'a\r\nb', 'é'])('B-17 a scope of the hook that is not valid in it is raised: %j', async (scope) => {
+      const answer = E.left(AuthError.insufficient([scope]))
       for (const given of [answer, Promise.resolve(answer)]) {
         const result = await evaluate(sending('Bearer a'), given).result
         const reported = E.isLeft(result) ? result.left : undefined
