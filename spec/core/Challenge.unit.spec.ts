@@ -10,16 +10,8 @@ describe('render', () => {
     row('B-05 the default realm', make('Bearer'), 'Bearer realm="api"'),
     row('its own realm', make('Bearer', { realm: 'pets' }), 'Bearer realm="pets"'),
     row('its own empty realm', make('Bearer', { realm: '' }), 'Bearer realm=""'),
-    row(
-      'the realm is first, wherever it was given',
-      make('Basic', { charset: 'UTF-8', realm: 'x' }),
-      'Basic realm="x", charset="UTF-8"',
-    ),
-    row(
-      'B-05 only quotes and backslashes are escaped',
-      make('ApiKey', { name: `a"\\'=,;` }),
-      `ApiKey realm="api", name="a\\"\\\\'=,;"`,
-    ),
+    row('the realm is first', make('Basic', { charset: 'UTF-8', realm: 'x' }), 'Basic realm="x", charset="UTF-8"'),
+    row('B-05 quotes are escaped', make('ApiKey', { name: `a"\\'=,;` }), `ApiKey realm="api", name="a\\"\\\\'=,;"`),
     row('a tab stays a tab', make('ApiKey', { name: 'a\tb' }), 'ApiKey realm="api", name="a\tb"'),
   ])('$description', ({ input, expected }) => {
     expect(render('api')(input)).toBe(expected)

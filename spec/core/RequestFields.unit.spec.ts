@@ -99,11 +99,7 @@ describe('authorization', () => {
     row('a tab after the scheme: present, and the codec refuses it', [line('Bearer\ta')], 'Bearer\ta'),
     row('an empty field: absent', [line('')], undefined),
     row('A-22 two lines', [line('Bearer a'), line('Bearer b')], ['Bearer a', 'Bearer b']),
-    row(
-      'A-22 two lines of two schemes: sent twice',
-      [line('Basic YTpi'), line('Bearer a')],
-      ['Basic YTpi', 'Bearer a'],
-    ),
+    row('A-22 two lines of two schemes', [line('Basic YTpi'), line('Bearer a')], ['Basic YTpi', 'Bearer a']),
     row('Proxy-Authorization is another field', [['Proxy-Authorization', 'Bearer a']], undefined),
   ]
   it.each(rows)('$description', ({ input, expected }) => {

@@ -57,10 +57,7 @@ describe('an invalid requirement, which would make an operation public,', () => 
     ['that adds undefined', { _tag: 'Also', authenticators: [undefined] }],
     ['that adds null', { _tag: 'Also', authenticators: null }],
     ['that adds an authenticator and a hole', { _tag: 'Also', authenticators: [a, undefined] }],
-    [
-      'that adds a function without a description, and an authenticator',
-      { _tag: 'Also', authenticators: [() => true, a] },
-    ],
+    ['that adds a plain function, and an authenticator', { _tag: 'Also', authenticators: [() => true, a] }],
   ]
 
   it.each(strange)('%s: is a TypeError', (_what, given) => {

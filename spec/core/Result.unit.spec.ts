@@ -159,23 +159,13 @@ const passing = bearer(() => ({ user: 'anna' }))
 
 describe('an UnavailableError that a hook throws is unavailable', () => {
   it.each<{ description: string; input: AuthenticatorLike }>([
-    row('a hook that throws', bearer(down)),
-    row(
-      'a hook that rejects',
-      bearer(() => Promise.reject(outage)),
-    ),
-    row(
-      'an async hook that throws after an await',
-      bearer(async () => (await Promise.reject(outage)) && { user: 'anna' }),
-    ),
-    row(
-      'a Task that rejects',
-      bearer(() => () => Promise.reject(outage)),
-    ),
-    row(
-      'a thenable that throws',
-      bearer(() => ({ then: down })),
-    ),
+    ...Object.entries({
+      'a hook that throws': down,
+      'a hook that rejects': () => Promise.reject(outage),
+      'an async hook that throws after an await': async () => (await Promise.reject(outage)) && { user: 'anna' },
+      'a Task that rejects': () => () => Promise.reject(outage),
+      'a thenable that throws': () => ({ then: down }),
+    }).map(([description, hook]) => row(description, bearer(hook))),
     row('a plain function', down),
     row('map', pipe(passing, flatMap(down))),
     row('authorize', pipe(passing, authorize(down))),

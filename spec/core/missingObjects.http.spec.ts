@@ -17,17 +17,15 @@ const find = (): { text: string } => {
 const note = owned('note', { param: 'id', find })
 const guest = () => ({ name: 'guest' })
 
+const recovering = 'withAuth(a, recoverUnavailable(f), owned(...))'
+
 describe('R27 around owned', () => {
   it.each([
-    [
-      'recoverUnavailable',
-      () => recoverUnavailable(guest)(note(user)),
-      'withAuth(a, recoverUnavailable(f), owned(...))',
-    ],
+    ['recoverUnavailable', () => recoverUnavailable(guest)(note(user)), recovering],
     [
       'recoverUnavailable, further out',
       () => recoverUnavailable(guest)(timeout(5)(anyOf([note(user), key]))),
-      'withAuth(a, recoverUnavailable(f), owned(...))',
+      recovering,
     ],
     [
       'describedAs',

@@ -72,11 +72,7 @@ describe('an anonymous principal', () => {
     row('anonymous', () => undefined, E.right(undefined)),
     row('a promise of an anonymous caller', async () => undefined, E.right(undefined)),
     // `then` makes it a promise: decision "promise-like answers"
-    row(
-      'a thenable of an anonymous caller',
-      () => ({ then: (resolve: (none: undefined) => void) => resolve(undefined) }),
-      E.right(undefined),
-    ),
+    row('a thenable of it', () => ({ then: (go: (none: undefined) => void) => go(undefined) }), E.right(undefined)),
     row('somebody', () => 'a guest', E.right('a guest')),
     row('a promise of null', async () => null, { left: { _tag: 'invalid' } }),
     ...[false, null, 0, '', NaN, []].map((falsy) => row(String(falsy), () => falsy, { left: { _tag: 'invalid' } })),

@@ -499,10 +499,7 @@ describe('wrong options', () => {
     ['another status', () => owned('note', { param: 'id', find, refuse: 401 as never })],
     ['an unknown option', () => owned('note', { param: 'id', find, load: find } as never)],
     ['a name that is no word', () => owned('', { param: 'id', find })],
-    [
-      'a hook that takes too much',
-      () => owned('note', { param: 'id', find: ((_a: 1, _b: 1, _c: 1, _d: 1) => 1) as never }),
-    ],
+    ['a long hook', () => owned('note', { param: 'id', find: ((_a: 1, _b: 1, _c: 1, _d: 1) => 1) as never })],
     ['a generator', () => owned('note', { param: 'id', find: function* () {} })],
     ['unchecked without a reason', () => unchecked('id', '')],
     ['unchecked with one word', () => unchecked('id', 'public')],

@@ -24,6 +24,8 @@ import { z } from 'zod'
 import { API, identityProvider, type IdentityProvider } from '../support/servers/identityProvider.js'
 import { listen } from '../support/servers/server.js'
 
+const limiter = new RateLimiterMemory({ points: 99, duration: 9 })
+
 let provider: IdentityProvider
 beforeEach(async () => {
   provider = await identityProvider()
@@ -57,10 +59,7 @@ const oneUser = { name: 'anna', scopes: ['write'] }
 describe('requireScopes([...]) reads', () => {
   it.each([
     ['the claims of httpJwt', () => jwtWith({})],
-    [
-      'also through throttled',
-      () => throttled({ limiter: new RateLimiterMemory({ points: 99, duration: 9 }) })(jwtWith({})),
-    ],
+    ['also through throttled', () => throttled({ limiter })(jwtWith({}))],
     [
       'also through timeout, authorize and requireScopes',
       () =>
@@ -72,7 +71,7 @@ describe('requireScopes([...]) reads', () => {
         ),
     ],
     [
-      'also through requireAuthentication',
+      'in requireAuthentication',
       () => pipe(jwtWith({}), requireAuthentication({ claims: () => ({ acr: 'a' }), acr: ['a'] })),
     ],
     ['also in a list', () => anyOf([jwtWith({}), jwtWith({ audience: 'https://other.example' })])],
@@ -122,10 +121,7 @@ describe('requireScopes([...]) is a TypeError that names `granted`', () => {
     ['for another principal', () => own],
     ['for a session', () => sessionAuth()],
     ['for a function', () => (() => ({ scope: 'write' })) as never],
-    [
-      'for a hook that calls the one of apiKeys',
-      () => apiKeyHeader({ authenticate: async (r, k) => keys.authenticate(r, k) }),
-    ],
+    ['for a hook that asks apiKeys', () => apiKeyHeader({ authenticate: async (r, k) => keys.authenticate(r, k) })],
     ['for a list with one that does not say it', () => anyOf([jwtWith({}), own])],
     ['for a list that has it nested', () => anyOf([jwtWith({}), anyOf([key, own])])],
     ['for an object of alternatives', () => anyOf({ jwt: jwtWith({}), key })],
@@ -133,10 +129,7 @@ describe('requireScopes([...]) is a TypeError that names `granted`', () => {
     ['after map', () => map((claims: object) => claims)(jwtWith({}))],
     ['after flatMap', () => flatMap((claims: object) => claims)(jwtWith({}))],
     ['after map in a list', () => anyOf([key, map((claims: object) => claims)(jwtWith({}))])],
-    [
-      'after throttled of map',
-      () => throttled({ limiter: new RateLimiterMemory({ points: 9, duration: 9 }) })(map((it: object) => it)(key)),
-    ],
+    ['after throttled of map', () => throttled({ limiter })(map((it: object) => it)(key))],
     ['after recoverUnavailable', () => recoverUnavailable(() => ({ scope: 'write' }))(jwtWith({}))],
     ['after describedAs', () => describedAs(key)(key)],
   ])('%s', (_name, make) => {

@@ -93,12 +93,7 @@ describe('T-06 the address of a request', () => {
     ['without a proxy, X-Forwarded-For does not count', '192.0.2.1', { proxy: false }, '10.0.0.1'],
     ['the last address of X-Forwarded-For, without its port', '1.1.1.1, 192.0.2.1:5678', {}, '192.0.2.1'],
     ['with brackets and port', '[2001:db8::1]:443', {}, '2001:db8:0:0::/64'],
-    [
-      'with two proxies, the address that the outer one added',
-      '9.9.9.9, 192.0.2.1:7, 10.0.0.2:8',
-      { maxIpsCount: 2 },
-      '192.0.2.1',
-    ],
+    ['of two proxies, that of the outer', '9.9.9.9, 192.0.2.1:7, 10.0.0.2:8', { maxIpsCount: 2 }, '192.0.2.1'],
     ['an invalid address counts as missing', 'unknown', {}, '10.0.0.1'],
     ['no X-Forwarded-For', undefined, {}, '10.0.0.1'],
     ['a blank after the last comma', '192.0.2.1, ', {}, '10.0.0.1'],

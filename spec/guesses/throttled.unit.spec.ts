@@ -446,25 +446,21 @@ describe('throttled reads a credential once', () => {
 describe('options of throttled', () => {
   const limiter = memory(1)
   it.each<[string, unknown, RegExp]>([
-    [
-      'no limiter',
-      {},
-      /throttled\({ limiter }\) must be a limiter, an object with the methods consume and reward, or an object \{/,
-    ],
+    ['no limiter', {}, /throttled\({ limiter }\) must be a limiter, an object with the methods consume and reward/],
     ['a class', { limiter: RateLimiterMemory }, /throttled\({ limiter }\) must be a limiter/],
     ['a limiter without reward', { limiter: { consume: () => 1 } }, /throttled\({ limiter }\) must be a limiter/],
     ['a limiter that is null', { limiter: { accountAndAddress: null } }, /must have the methods consume and reward/],
     ['no accountAndAddress', { limiter: { account: limiter } }, /{ accountAndAddress, account, address }/],
     [
-      'an object without limiters',
+      'a number as a limiter',
       { limiter: { accountAndAddress: limiter, account: 5 } },
-      /limiter: { account } }\) must have the methods/,
+      /account } }\) must have the methods/,
     ],
     ['keys that is not a function', { limiter, keys: 'username' }, /throttled\({ keys }\) must be a function/],
     [
       'an unknown onStoreError',
       { limiter, onStoreError: 'open' },
-      /throttled\({ onStoreError }\) must be 'unavailable' or 'unthrottled'/,
+      /onStoreError }\) must be 'unavailable' or 'unthrottled'/,
     ],
   ])('are a TypeError that names the place for %s', (_name, input, expected) => {
     const attempt = (): unknown => Reflect.apply(throttled, undefined, [input])

@@ -83,12 +83,7 @@ describe('httpBearer', () => {
         E.left(AuthError.insufficient(['read', 'write'])),
         { error: 'insufficient_scope', scope: 'read write' },
       ],
-      [
-        'insufficient without a scope',
-        sending('Bearer a'),
-        E.left(AuthError.insufficient()),
-        { error: 'insufficient_scope' },
-      ],
+      ['without a scope', sending('Bearer a'), E.left(AuthError.insufficient()), { error: 'insufficient_scope' }],
       ['unavailable: no error', sending('Bearer a'), E.left(AuthError.unavailable()), {}],
     ])('%s', (_description, request, answer, expected) => {
       const { result } = evaluate(request, answer)

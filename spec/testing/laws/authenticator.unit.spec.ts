@@ -318,7 +318,7 @@ describe('the law about the description', () => {
     ]
   >([
     [
-      'another header than the described one, because the bare credential is sent where the description says',
+      'another header than the described one',
       authenticator({ ...kind, extract: fromHeader('X-Key') }),
       ['Partner-Key'],
       /^lets in/,
@@ -329,7 +329,7 @@ describe('the law about the description', () => {
       authenticator({ ...kind, extract: always }),
       key,
       /^its description/,
-      'extract must return none',
+      'return none',
     ],
     [
       'an alternative that no valid request covers, and that reads something else',
@@ -340,12 +340,7 @@ describe('the law about the description', () => {
     ],
     ['describedAs(a) around something that reads something else', lying, key, /^its description/],
     ['B-01 a challenge of another scheme', authenticator({ ...kind, ...digest }), key, /^offers a challenge/],
-    [
-      'B-05 a challenge that cannot be written',
-      authenticator({ ...kind, challenge: badChallenge }),
-      key,
-      /^offers a challenge/,
-    ],
+    ['B-05 an unwritable challenge', authenticator({ ...kind, challenge: badChallenge }), key, /^offers a challenge/],
   ])('finds %s', async (_what, wrong, valid, law, says = '') => {
     const breaches = await breachesOf(wrong, { valid })
     const breach = breaches.find((one) => law.test(one.law))
