@@ -176,14 +176,11 @@ describe.each(Object.entries(kinds))('%s', (name, make) => {
     }
   })
 
-  it.each(['', 'a b', 'é', 'a/b', 'a#b', 'a\n', null, 1, ['a']])(
-    'is a TypeError for the schemeName %o',
-    (schemeName) => {
-      const attempt = () => make({ schemeName })
-      expect(attempt).toThrow(TypeError)
-      expect(attempt).toThrow(`${name}({ schemeName }) must consist of letters, digits, ".", "-" and "_"`)
-    },
-  )
+  it.each(['', 'a b', 'é', 'a/b', 'a#b', 'a\n', null, 1, ['a']])('is a TypeError for the name %o', (schemeName) => {
+    const attempt = () => make({ schemeName })
+    expect(attempt).toThrow(TypeError)
+    expect(attempt).toThrow(`${name}({ schemeName }) must consist of letters, digits, ".", "-" and "_"`)
+  })
 
   it.each([null, 1, {}, ['a']])('is a TypeError for the description %o', (description) => {
     expect(() => make({ description })).toThrow(TypeError)

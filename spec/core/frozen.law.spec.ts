@@ -147,12 +147,9 @@ describe('authenticators', () => {
     expect(replaceable(one)).toStrictEqual([])
   })
 
-  it.each([withAuth(bearer), withAuth(null), authSettings({})])(
-    'R24 a guard, and settings, keep what they demand',
-    (f) => {
-      expect(replaceable(f)).toStrictEqual([])
-    },
-  )
+  it.each([withAuth(bearer), withAuth(null), authSettings({})])('R24 a guard and settings keep their demands', (f) => {
+    expect(replaceable(f)).toStrictEqual([])
+  })
 
   it('R24 a change of the options that were passed changes nothing; what has methods stays itself', () => {
     const passed = { list: ['a'], proof: { methods: ['x'], maxAge: 1 }, store: { get: () => 1 } }
@@ -167,15 +164,12 @@ describe('authenticators', () => {
   const asked = Object.entries(authenticators).flatMap(([name, one]) =>
     Object.entries(requests).map(([sent, request]) => [name, sent, one, request] as const),
   )
-  it.each(asked)(
-    '%s, %s: a result that is returned twice cannot be changed',
-    async (name, sent, { evaluate }, request) => {
-      const first = await evaluate(request)
-      const second = await evaluate(request)
-      const shared = reachable(second).filter((part) => reachable(first).includes(part))
-      expect(shared.flatMap((part) => writable(part, `${name} ${sent}`))).toStrictEqual([])
-    },
-  )
+  it.each(asked)('%s, %s: a result returned twice cannot be changed', async (name, sent, { evaluate }, request) => {
+    const first = await evaluate(request)
+    const second = await evaluate(request)
+    const shared = reachable(second).filter((part) => reachable(first).includes(part))
+    expect(shared.flatMap((part) => writable(part, `${name} ${sent}`))).toStrictEqual([])
+  })
 })
 
 /** Every object below a value. */

@@ -48,45 +48,42 @@ describe('memory', () => {
     expect(['a', 'b', 'c'].map(used.get)).toEqual([1, undefined, 1])
   })
 
-  it.each(['oldest', 'least recently used'] as const)(
-    'keeps what a list would keep; the %s goes first',
-    (dropsFirst) => {
-      fc.assert(
-        fc.property(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 40 }), (size, steps) => {
-          const maxAge = 10
-          const tested = memory<number>({ size, maxAge, dropsFirst })
-          let model: ReadonlyArray<Entry> = []
-          const isGood = ({ since, expiresAt }: Entry) =>
-            Math.max(performance.now() - since.monotonic, Date.now() - since.system) <
-            // a value that expires does so by both clocks
-            Math.min(maxAge, expiresAt - since.system)
-          for (const one of steps) {
-            if (one.do === 'wait') vi.advanceTimersByTime(one.ms)
-            else if (one.do === 'set clock') vi.setSystemTime(Date.now() + one.ms)
-            else if (one.do === 'delete') {
-              tested.delete(one.key)
-              model = model.filter((other) => other.key !== one.key)
-            } else if (one.do === 'set') {
-              const since = thisMoment()
-              const expiresAt = Date.now() + one.lifetime
-              const entry = { key: one.key, value: one.value, since, expiresAt }
-              tested.set(one.key, entry)
-              if (isGood(entry)) model = [...model.filter((other) => other.key !== one.key), entry].slice(-size)
-            } else {
-              const found = model.find((other) => other.key === one.key)
-              const good = found !== undefined && isGood(found)
-              expect(tested.get(one.key)).toBe(good ? found.value : undefined)
-              const others = model.filter((other) => other !== found)
-              if (found !== undefined && !good) model = others
-              else if (found !== undefined && dropsFirst === 'least recently used') model = [...others, found]
-            }
+  it.each(['oldest', 'least recently used'] as const)('keeps what a list keeps; the %s goes first', (dropsFirst) => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 40 }), (size, steps) => {
+        const maxAge = 10
+        const tested = memory<number>({ size, maxAge, dropsFirst })
+        let model: ReadonlyArray<Entry> = []
+        const isGood = ({ since, expiresAt }: Entry) =>
+          Math.max(performance.now() - since.monotonic, Date.now() - since.system) <
+          // a value that expires does so by both clocks
+          Math.min(maxAge, expiresAt - since.system)
+        for (const one of steps) {
+          if (one.do === 'wait') vi.advanceTimersByTime(one.ms)
+          else if (one.do === 'set clock') vi.setSystemTime(Date.now() + one.ms)
+          else if (one.do === 'delete') {
+            tested.delete(one.key)
+            model = model.filter((other) => other.key !== one.key)
+          } else if (one.do === 'set') {
+            const since = thisMoment()
+            const expiresAt = Date.now() + one.lifetime
+            const entry = { key: one.key, value: one.value, since, expiresAt }
+            tested.set(one.key, entry)
+            if (isGood(entry)) model = [...model.filter((other) => other.key !== one.key), entry].slice(-size)
+          } else {
+            const found = model.find((other) => other.key === one.key)
+            const good = found !== undefined && isGood(found)
+            expect(tested.get(one.key)).toBe(good ? found.value : undefined)
+            const others = model.filter((other) => other !== found)
+            if (found !== undefined && !good) model = others
+            else if (found !== undefined && dropsFirst === 'least recently used') model = [...others, found]
           }
-        }),
-        // fewer would not reach every branch
-        { numRuns: 300 },
-      )
-    },
-  )
+        }
+      }),
+      // fewer would not reach every branch
+      { numRuns: 300 },
+    )
+  })
 
   it('a clock that is set back does not prolong a value that expires', () => {
     const tested = memory<number>({ size: 1, maxAge: Infinity, dropsFirst: 'oldest' })

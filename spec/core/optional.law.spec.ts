@@ -42,14 +42,11 @@ it.each([
   ['forged', false, false],
   ['insufficient', false, false],
   ['unavailable', false, false],
-] as const)(
-  'a credential that is %s leaves a caller anonymous: optional %s, lenient %s',
-  async (outcome, ...expected) => {
-    const sent = outcome === 'absent' ? 'nothing' : 'value'
-    const of = [optional, lenient].map((around) => run([leaf('l0', { sent, outcome })], (a) => around(a)))
-    expect((await Promise.all(of)).map(({ result }) => E.isRight(result))).toStrictEqual(expected)
-  },
-)
+] as const)('a credential that is %s leaves anonymous: optional %s, lenient %s', async (outcome, ...expected) => {
+  const sent = outcome === 'absent' ? 'nothing' : 'value'
+  const of = [optional, lenient].map((around) => run([leaf('l0', { sent, outcome })], (a) => around(a)))
+  expect((await Promise.all(of)).map(({ result }) => E.isRight(result))).toStrictEqual(expected)
+})
 
 it('an anonymous caller has no objects, also if some were found', async () => {
   const request = mockRequest()

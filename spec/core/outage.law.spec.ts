@@ -130,14 +130,11 @@ describe('recoverUnavailable', () => {
     row('another outage', () => E.left(AuthError.unavailable(9)), 'unavailable'),
     row('an exception', () => { throw new Error('cache') }, 'raised'), // prettier-ignore
     row('a rejection', () => Promise.reject(new Error('cache')), 'raised'),
-  ])(
-    'the result of f is judged like that of a hook: $description is $expected, with the challenge',
-    async ({ input, expected }) => {
-      const f: () => unknown = input
-      const { result } = await run([down], (a) => recoverUnavailable(f)(a))
-      expect(result).toMatchObject(E.left({ _tag: expected, challenge: { scheme: 'l0' } }))
-    },
-  )
+  ])('f is judged like a hook: $description is $expected, with the challenge', async ({ input, expected }) => {
+    const f: () => unknown = input
+    const { result } = await run([down], (a) => recoverUnavailable(f)(a))
+    expect(result).toMatchObject(E.left({ _tag: expected, challenge: { scheme: 'l0' } }))
+  })
 
   it('calls f with the request itself; f may be another authenticator', async () => {
     const { result } = await run([down, leaf('cache')], (a, cache) => recoverUnavailable(cache)(a))

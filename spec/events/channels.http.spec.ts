@@ -116,7 +116,7 @@ describe('every channel', () => {
   const names = Object.keys(channels) as Array<keyof Events>
 
   it.each(names)(
-    '%s: a listener that throws or rejects makes a warning; one that ended gets no records',
+    '%s: a listener that throws or rejects makes a warning; an ended one gets no records',
     async (name) => {
       const warnings = processWarnings()
       const to = channel(`koa-with-auth:${name}`)
@@ -147,14 +147,11 @@ describe('every channel', () => {
     expect(rows).toStrictEqual(expect.arrayContaining(names.filter((name) => name !== 'decision')))
   })
 
-  it.each(Object.keys(unfinishedReasons))(
-    'a sign-in that was not finished has its reason in the schema: %s',
-    (reason) => {
-      const record = { event: 'refused', application: 'api', kind: 'mail', step: 'begin', failure: 'invalid' }
-      const allows = schemaOf('ceremony')
-      expect([allows({ ...record, reason }), allows({ ...record, reason: 'x' })]).toStrictEqual([true, false])
-    },
-  )
+  it.each(Object.keys(unfinishedReasons))('an unfinished sign-in has its reason in the schema: %s', (reason) => {
+    const record = { event: 'refused', application: 'api', kind: 'mail', step: 'begin', failure: 'invalid' }
+    const allows = schemaOf('ceremony')
+    expect([allows({ ...record, reason }), allows({ ...record, reason: 'x' })]).toStrictEqual([true, false])
+  })
 
   it.each(['decisions', 'toString', '__proto__', undefined, null, Symbol('x')])('%s is none: a TypeError', (name) => {
     expect(() => on(name as never, () => {})).toThrow(TypeError)

@@ -173,29 +173,26 @@ describeWithRedis('in Redis', () => {
     await client.close()
   })
 
-  it.each(['unavailable', 'unthrottled'] as const)(
-    'stopped: %s; after a restart it counts again',
-    async (onStoreError) => {
-      const limiter = limiterOf(2, await connect())
-      const { ask, ran } = await site({ limiter, onStoreError })
-      expect((await ask(good)).status).toBe(200)
-      const before = ran.hook
-      await redis().stop()
-      try {
-        const answer = await ask(good)
-        expect(answer.status).toBe(onStoreError === 'unavailable' ? 503 : 200)
-        expect(ran.hook - before).toBe(onStoreError === 'unavailable' ? 0 : 1)
-        if (onStoreError === 'unavailable') expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
-      } finally {
-        await redis().start()
-      }
-      await expect.poll(async () => (await ask(good)).status).toBe(200)
-      // Requests that ran unthrottled meanwhile were not counted
-      await expect
-        .poll(async () => statuses(await Promise.all(times(5, () => ask(wrong)))))
-        .toStrictEqual([429, 429, 429, 429, 429])
-    },
-  )
+  it.each(['unavailable', 'unthrottled'] as const)('stopped: %s; restarted, it counts again', async (onStoreError) => {
+    const limiter = limiterOf(2, await connect())
+    const { ask, ran } = await site({ limiter, onStoreError })
+    expect((await ask(good)).status).toBe(200)
+    const before = ran.hook
+    await redis().stop()
+    try {
+      const answer = await ask(good)
+      expect(answer.status).toBe(onStoreError === 'unavailable' ? 503 : 200)
+      expect(ran.hook - before).toBe(onStoreError === 'unavailable' ? 0 : 1)
+      if (onStoreError === 'unavailable') expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
+    } finally {
+      await redis().start()
+    }
+    await expect.poll(async () => (await ask(good)).status).toBe(200)
+    // Requests that ran unthrottled meanwhile were not counted
+    await expect
+      .poll(async () => statuses(await Promise.all(times(5, () => ask(wrong)))))
+      .toStrictEqual([429, 429, 429, 429, 429])
+  })
 
   it('paused: 503 within the time limit, and the hook is not called', async () => {
     const limiter = limiterOf(2, await connect())

@@ -37,24 +37,21 @@ beforeEach(() => {
 })
 
 describe('API keys in each kind that reads one value', () => {
-  it.each(['/header', '/query', '/cookie', '/bearer'])(
-    '%s: accepts a key, and is a 401 without one and with a wrong one',
-    async (path) => {
-      const { key } = await keys.issue({ owner: 'anna' })
-      const [good, none] = [await sent(path, key), await ask(served.url + path)]
-      expect([good.status, good.text, handled]).toEqual([200, 'anna', 1])
-      expect(none.status).toBe(401)
-      calls.length = 0
-      const wrong = await sent(path, `${key.slice(0, -1)}${key.endsWith('x') ? 'y' : 'x'}`)
-      expect([wrong.status, JSON.parse(wrong.text), calls]).toEqual([
-        401,
-        expect.objectContaining({ status: 401, detail: 'Unauthorized' }),
-        [],
-      ])
-      expect(wrong.challenge).toMatch(path === '/bearer' ? /^Bearer .*error="invalid_token"$/ : /^ApiKey /)
-      expect(handled).toBe(1)
-    },
-  )
+  it.each(['/header', '/query', '/cookie', '/bearer'])('%s: takes a key, and none that is wrong', async (path) => {
+    const { key } = await keys.issue({ owner: 'anna' })
+    const [good, none] = [await sent(path, key), await ask(served.url + path)]
+    expect([good.status, good.text, handled]).toEqual([200, 'anna', 1])
+    expect(none.status).toBe(401)
+    calls.length = 0
+    const wrong = await sent(path, `${key.slice(0, -1)}${key.endsWith('x') ? 'y' : 'x'}`)
+    expect([wrong.status, JSON.parse(wrong.text), calls]).toEqual([
+      401,
+      expect.objectContaining({ status: 401, detail: 'Unauthorized' }),
+      [],
+    ])
+    expect(wrong.challenge).toMatch(path === '/bearer' ? /^Bearer .*error="invalid_token"$/ : /^ApiKey /)
+    expect(handled).toBe(1)
+  })
 })
 
 it('K-07 no secret is in a response, a record, an error, a log line or anything that a store is given', async () => {

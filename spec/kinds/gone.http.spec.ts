@@ -54,25 +54,22 @@ const gone = [
   ['locked out', (users: Map<string, object>) => users.set('anna', { username: 'anna', isActive: false })],
 ] as const
 
-it.each(gone)(
-  'a visitor whose user was %s is anonymous on public pages, and refused on guarded ones',
-  async (_, end) => {
-    const { one, users } = await site()
-    const anna = users.get('anna')!
-    for (const path of Object.keys(pages))
-      expect((await one.ask(path)).status).toBe(path === '/perhaps-staff' || path === '/both' ? 401 : 200)
-    end(users)
-    for (const path of ['/public', '/perhaps-staff', '/list', '/whole-list', '/first']) {
-      expect(await one.ask(path)).toMatchObject({ status: 200, body: { who: null } })
-    }
-    expectDenied(await one.ask('/me'), 401, [challenge.session])
-    expectDenied(await one.ask('/staff'), 401, [challenge.session])
-    // no sign-out was made of it
-    users.set('anna', anna)
-    expect(await one.ask('/public')).toMatchObject({ status: 200, body: { who: anna } })
-    expect(await one.ask('/me')).toMatchObject({ status: 200 })
-  },
-)
+it.each(gone)('a visitor whose user was %s is anonymous on public pages, refused on guarded ones', async (_, end) => {
+  const { one, users } = await site()
+  const anna = users.get('anna')!
+  for (const path of Object.keys(pages))
+    expect((await one.ask(path)).status).toBe(path === '/perhaps-staff' || path === '/both' ? 401 : 200)
+  end(users)
+  for (const path of ['/public', '/perhaps-staff', '/list', '/whole-list', '/first']) {
+    expect(await one.ask(path)).toMatchObject({ status: 200, body: { who: null } })
+  }
+  expectDenied(await one.ask('/me'), 401, [challenge.session])
+  expectDenied(await one.ask('/staff'), 401, [challenge.session])
+  // no sign-out was made of it
+  users.set('anna', anna)
+  expect(await one.ask('/public')).toMatchObject({ status: 200, body: { who: anna } })
+  expect(await one.ask('/me')).toMatchObject({ status: 200 })
+})
 
 it.each(gone)('beside the session of a user who was %s, other credentials decide as they do alone', async (_, end) => {
   const { one, users } = await site()

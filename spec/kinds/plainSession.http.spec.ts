@@ -206,18 +206,15 @@ describe('`app.keys` where session auth is used', () => {
 test.each([
   ['with keys', [signingKey]],
   ['without keys', undefined],
-])(
-  'D-S12 session auth without sessions above it is a 500 that names the fix: an application %s',
-  async (_what, keys) => {
-    const { ask, errors } = await operation(withAuth(sessionAuth()), (app) => {
-      Object.assign(app, { keys })
-    })
-    expectCrashed(await ask())
-    expect(errors).toMatchObject([
-      {
-        message:
-          'sessionAuth: the request has no session; call sessions(app, { loadUser }) of koa-with-auth/sessions before the routers are mounted, or mount your own koa-session above them',
-      },
-    ])
-  },
-)
+])('D-S12 session auth without sessions above it is a 500 that names the fix: an app %s', async (_what, keys) => {
+  const { ask, errors } = await operation(withAuth(sessionAuth()), (app) => {
+    Object.assign(app, { keys })
+  })
+  expectCrashed(await ask())
+  expect(errors).toMatchObject([
+    {
+      message:
+        'sessionAuth: the request has no session; call sessions(app, { loadUser }) of koa-with-auth/sessions before the routers are mounted, or mount your own koa-session above them',
+    },
+  ])
+})

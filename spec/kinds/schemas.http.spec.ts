@@ -107,15 +107,12 @@ describe('a schema of credentials that', () => {
   it.each([
     ['a promise', () => new Promise(() => {})],
     ['a thenable', () => ({ then: () => {} })],
-  ])(
-    'never settles (%s) is a 503 within the time limit, and what comes later changes nothing',
-    async (_what, validate) => {
-      const { hook, made } = kind(standard(validate))
-      const { ask } = await operation(withAuth(made), (app: Koa) => void app.use(authSettings({ timeout: 40 })))
-      const answer = await ask('/x', sent('red:s3cret'))
-      expect([answer.status, answer.seen, hook.mock.calls]).toEqual([503, [], []])
-    },
-  )
+  ])('never settles (%s) is a 503 within the time limit, and later changes nothing', async (_what, validate) => {
+    const { hook, made } = kind(standard(validate))
+    const { ask } = await operation(withAuth(made), (app: Koa) => void app.use(authSettings({ timeout: 40 })))
+    const answer = await ask('/x', sent('red:s3cret'))
+    expect([answer.status, answer.seen, hook.mock.calls]).toEqual([503, [], []])
+  })
 })
 
 describe('a credential that is one string', () => {

@@ -138,14 +138,11 @@ describe('a source of signed-in users on the context', () => {
     }
   })
 
-  it.each([{ user: anna }, {}, { populated: false }])(
-    'no user counts as anonymous if its store fails: %j',
-    async (session) => {
-      const down = source({ isUnavailable: () => true, isSignedIn: () => false })
-      expect(await evaluated(sessionAuth(), { session, source: down })).toBe('unavailable')
-      expect(await evaluated(sessionAuth({ loadUser: () => anna }), { session, source: down })).toBe('unavailable')
-    },
-  )
+  it.each([{ user: anna }, {}, { populated: false }])('is not anonymous if its store fails: %j', async (session) => {
+    const down = source({ isUnavailable: () => true, isSignedIn: () => false })
+    expect(await evaluated(sessionAuth(), { session, source: down })).toBe('unavailable')
+    expect(await evaluated(sessionAuth({ loadUser: () => anna }), { session, source: down })).toBe('unavailable')
+  })
 })
 
 it('sessionDigest are those of the source; there are none without a session, or without a source', () => {

@@ -101,17 +101,14 @@ describe('verify: hashes of other programs', () => {
     for (const other of ['É', ' é', 'é ', 'e', '\uff45']) expect(await verify(stored, other)).toBe(false)
   })
 
-  it.each(['NFC', 'NFD'] as const)(
-    'a hash of before, made of the form %s, verifies, and needs a rehash',
-    async (form) => {
-      const typed = 'Grüße'.normalize(form)
-      const stored = await argon.hash(typed, { memoryCost: 19456, timeCost: 2, parallelism: 1, algorithm: 2 })
-      expect(needsRehash(stored)).toBe(false)
-      for (const other of ['NFC', 'NFD'] as const) expect(await verify(stored, 'Grüße'.normalize(other))).toBe(true)
-      expect(needsRehash(stored)).toBe(form === 'NFD')
-      expect(await verify(stored, 'grüße')).toBe(false)
-    },
-  )
+  it.each(['NFC', 'NFD'] as const)('a hash of before, of the form %s, verifies, and needs a rehash', async (form) => {
+    const typed = 'Grüße'.normalize(form)
+    const stored = await argon.hash(typed, { memoryCost: 19456, timeCost: 2, parallelism: 1, algorithm: 2 })
+    expect(needsRehash(stored)).toBe(false)
+    for (const other of ['NFC', 'NFD'] as const) expect(await verify(stored, 'Grüße'.normalize(other))).toBe(true)
+    expect(needsRehash(stored)).toBe(form === 'NFD')
+    expect(await verify(stored, 'grüße')).toBe(false)
+  })
 
   // RFC 8265 §4.2.2
   it('a blank of another kind is a blank', async () => {

@@ -141,12 +141,9 @@ describe('the software authenticator', () => {
     expect(await signed(phone, credential)).toMatchObject({ verified: true })
   })
 
-  it.each(['statement', 'unknown', Buffer.from('none')] as const)(
-    'the attestation %s is refused',
-    async (attestation) => {
-      await expect(registered(softwareAuthenticator({ origin }), { attestation })).rejects.toThrow()
-    },
-  )
+  it.each(['statement', 'unknown', Buffer.from('none')] as const)('attestation %s is refused', async (attestation) => {
+    await expect(registered(softwareAuthenticator({ origin }), { attestation })).rejects.toThrow()
+  })
 
   it('attests itself, with a right and a wrong signature', async () => {
     const phone = softwareAuthenticator({ origin, algorithm: 'ES256' })
