@@ -1,5 +1,4 @@
 /** Values by key, so many and for so long (`ageOf`); work under way that callers share; outages that answers show; and whose memory it is. */
-import cluster from 'node:cluster'
 import { ageOf, thisMoment, type Moment } from './data.js'
 
 interface KeptValue<V> {
@@ -117,11 +116,15 @@ export const watchOutages = <Problem>(
   }
 }
 
-const warnedOfWorkers = new Set<string>()
+const warnedOf = new Set<string>()
 
-/** Warns once if others of `node:cluster` serve the same application: they do not have the memory of this process. */
-export const warnOfWorkers = (what: string, fix: string): void => {
-  if (!cluster.isWorker || warnedOfWorkers.has(what)) return
-  warnedOfWorkers.add(what)
-  process.emitWarning(`${what}, and the other workers of node:cluster do not know it; ${fix}`, 'WorkerWarning')
+/** Warns once in a worker of `node:cluster`: the others do not have the memory of this process. */
+export const warnOfWorkers = (memory: string, fix: string): void => {
+  // loading cluster takes long, and only a process with a channel to another can be a worker
+  if (process.send === undefined || warnedOf.has(memory)) return
+  // Safe: it is the module itself, as `require` has it, and not a namespace around it
+  const { isWorker } = process.getBuiltinModule('node:cluster') as object as { readonly isWorker: boolean }
+  if (!isWorker) return
+  warnedOf.add(memory)
+  process.emitWarning(`${memory}, and the other workers of node:cluster do not know it; ${fix}`, 'WorkerWarning')
 }

@@ -1,5 +1,4 @@
 /** A limiter in the memory of this process, the default of functions that count guesses. With several processes, each counts for itself. */
-import { warnOfWorkers } from '../core/memory.js'
 import type { Limiter } from './Limiter.js'
 
 const MAX_COUNTS = 100_000
@@ -13,10 +12,6 @@ interface KeptCount {
 }
 
 export const memoryLimiter = (points: number, duration: number): Limiter & { points: number; duration: number } => {
-  warnOfWorkers(
-    'guesses without the option limiter are counted in one process',
-    'pass a limiter that all workers share, such as RateLimiterRedis',
-  )
   const kept = new Map<string, KeptCount>()
   const current = (key: string, now: number): KeptCount | undefined => {
     const one = kept.get(key)

@@ -1,6 +1,7 @@
 /** Counts guesses that no kind and no form counts, such as at a password that is asked once more. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from '../core/AuthError.js'
+import { warnOfWorkers } from '../core/memory.js'
 import { failureOf, fromAnswer, type Result } from '../core/Result.js'
 import { clientAddress } from '../guesses/addresses.js'
 import { counting } from '../guesses/Guess.js'
@@ -15,10 +16,16 @@ export const DAY_SECONDS = 24 * 60 * MINUTES
  * The limiters without the option `limiter`, in the memory of this process: ten guesses at an account from an address in 15 minutes, and a hundred
  * at an account in a day.
  */
-export const usualLimiters = (): Limiters => ({
-  accountAndAddress: memoryLimiter(10, 15 * MINUTES),
-  account: memoryLimiter(100, DAY_SECONDS),
-})
+export const usualLimiters = (): Limiters => {
+  warnOfWorkers(
+    'guesses without the option limiter are counted in one process',
+    'pass a limiter that all workers share, such as RateLimiterRedis',
+  )
+  return {
+    accountAndAddress: memoryLimiter(10, 15 * MINUTES),
+    account: memoryLimiter(100, DAY_SECONDS),
+  }
+}
 
 /**
  * Makes a function that counts a guess at an account, by the account and the client's address. It resolves to the answer of `check`, which
