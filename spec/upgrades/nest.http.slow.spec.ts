@@ -111,17 +111,11 @@ describe('the program of the guide', () => {
     const { url, close } = await started(await served(program.Site))
     onTestFinished(close)
     const good = await fetch(`${url}/me`, { headers: { Authorization: 'Bearer supersecret' } })
-    expect([good.status, good.headers.get('Cache-Control'), await good.json()]).toEqual([
-      200,
-      'private, no-store',
-      { user: 'anna' },
-    ])
+    const answer = [good.status, good.headers.get('Cache-Control'), await good.json()]
+    expect(answer).toEqual([200, 'private, no-store', { user: 'anna' }])
     const none = await fetch(`${url}/me`)
-    expect([none.status, none.headers.get('WWW-Authenticate'), await none.json()]).toMatchObject([
-      401,
-      'Bearer realm="api"',
-      { status: 401 },
-    ])
+    const refused = [none.status, none.headers.get('WWW-Authenticate'), await none.json()]
+    expect(refused).toMatchObject([401, 'Bearer realm="api"', { status: 401 }])
   })
 })
 

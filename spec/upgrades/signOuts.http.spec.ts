@@ -64,26 +64,16 @@ describe('an upgrade whose user signs out during the decision', () => {
     const made = await site()
     const records: Decision[] = []
     onTestFinished(on('decision', (record) => records.push(record)))
-    made.meanwhile.push(
-      () => made.sam.post('/logout'),
-      () => signOut(made),
-    )
+    made.meanwhile.push(async () => [await made.sam.post('/logout'), await signOut(made)])
     const answers = [await made.upgrade(), await made.upgrade()]
     for (const answer of answers) {
-      expect(answer.status).toBe(401)
-      expect(valuesOf(answer, 'WWW-Authenticate')).toEqual([
-        'Session realm="api"',
-        'ApiKey realm="api", in="header", name="key"',
-      ])
+      const challenges = ['Session realm="api"', 'ApiKey realm="api", in="header", name="key"']
+      expect([answer.status, valuesOf(answer, 'WWW-Authenticate')]).toEqual([401, challenges])
     }
     expect(made.admitted).toEqual([])
     const ofUpgrades = () => records.filter(({ level }) => level === 'upgrade')
-    await expect
-      .poll(() => ofUpgrades().map(({ outcome, status }) => [outcome, status]))
-      .toEqual([
-        ['refused', 401],
-        ['refused', 401],
-      ])
+    const refused = { outcome: 'refused', status: 401 }
+    await expect.poll(ofUpgrades).toMatchObject([refused, refused])
   })
 
   it('is refused even with a valid key, because its socket would be registered for the session', async () => {
@@ -113,10 +103,7 @@ describe('an upgrade whose user signs out during the decision', () => {
 describe('another upgrade', () => {
   it('is accepted, whoever else signs out', async () => {
     const made = await site()
-    made.meanwhile.push(
-      () => made.sam.post('/logout'),
-      () => made.signing.logOutEverywhere('root'),
-    )
+    made.meanwhile.push(async () => [await made.sam.post('/logout'), await made.signing.logOutEverywhere('root')])
     made.after.push(() => made.signing.logOutEverywhere('sam'))
     expect((await made.upgrade()).status).toBe(101)
     expect(made.admitted).toEqual([{ username: 'anna', isActive: true }])
