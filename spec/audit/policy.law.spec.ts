@@ -41,20 +41,11 @@ describe('a policy file that was written and is read again', () => {
   it('has no difference, whatever characters are in paths and names, and contains no invisible character', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(hostile, hostile, hostile)), (operations) => {
-        const lines = linesOf(
-          auditWith(
-            operations.map(([path, name, scope]) =>
-              audited({
-                path,
-                ways: [wayOf(name, [scope])],
-                decidedBy: [name],
-                beforeGuard: [name],
-                behindGuard: [name],
-              }),
-            ),
-            operations.map(([, name]) => name),
-          ),
+        const written = operations.map(([path, name, scope]) =>
+          audited({ path, ways: [wayOf(name, [scope])], decidedBy: [name], beforeGuard: [name], behindGuard: [name] }),
         )
+        const names = operations.map(([, name]) => name)
+        const lines = linesOf(auditWith(written, names))
         expect(differencesOf(again(lines), lines)).toStrictEqual([])
         for (const line of policyText(lines).split('\n')) expect(isVisible(line)).toBe(true)
       }),
@@ -75,22 +66,14 @@ describe('a policy file that was written and is read again', () => {
 // who gets in, modelled apart from ways: every caller is tried on the tree
 // -------------------------------------------------------------------------------------
 
-interface Caller {
-  readonly bearer: boolean
-  readonly key: boolean
-  readonly read: boolean
-  readonly write: boolean
-  readonly allowed: boolean
-}
+type Caller = Readonly<Record<'bearer' | 'key' | 'read' | 'write' | 'allowed', boolean>>
 interface Modelled {
   readonly authenticator: Authenticator<unknown>
   readonly admits: (caller: Caller) => boolean
 }
 const bearer: Modelled = { authenticator: httpBearer({ authenticate: () => true }), admits: (caller) => caller.bearer }
-const key: Modelled = {
-  authenticator: apiKeyHeader({ paramName: 'X-Key', authenticate: () => true }),
-  admits: (caller) => caller.key,
-}
+const byKey = apiKeyHeader({ paramName: 'X-Key', authenticate: () => true })
+const key: Modelled = { authenticator: byKey, admits: (caller) => caller.key }
 const granted = () => []
 const scoped = (scope: 'read' | 'write', { authenticator, admits }: Modelled): Modelled => ({
   authenticator: pipe(authenticator, requireScopes([scope], { granted })),
@@ -112,10 +95,7 @@ const { modelled } = fc.letrec<{ modelled: Modelled }>((tie) => ({
       .tuple(fc.constantFrom<'read' | 'write'>('read', 'write'), tie('modelled'))
       .map(([scope, one]) => scoped(scope, one)),
     tie('modelled').map((one) => ({
-      authenticator: pipe(
-        one.authenticator,
-        authorize(() => true),
-      ),
+      authenticator: authorize<unknown>(() => true)(one.authenticator),
       admits: (caller: Caller) => caller.allowed && one.admits(caller),
     })),
   ),
@@ -127,10 +107,7 @@ const callers: ReadonlyArray<Caller> = Array.from({ length: 32 }, (_, bits) => {
 
 const guard: Arbitrary<{ readonly ways: ReadonlyArray<AccessPath>; readonly admits: (caller: Caller) => boolean }> =
   fc.oneof(
-    {
-      weight: 6,
-      arbitrary: modelled.map(({ authenticator, admits }) => ({ ways: waysOf(authenticator.description), admits })),
-    },
+    { weight: 6, arbitrary: modelled.map((one) => ({ ...one, ways: waysOf(one.authenticator.description) })) },
     { weight: 1, arbitrary: fc.constant({ ways: [publicAccess], admits: () => true }) },
   )
 

@@ -10,12 +10,7 @@ import { relate, routedPath, type RoutedPath } from '../../src/audit/RoutedPath.
 const load = createRequire(import.meta.url)
 // Safe: they are older versions of the same class
 const older = (version: string): typeof Router => load(`koa-router-${version}`) as typeof Router
-const routers: Readonly<Record<string, typeof Router>> = {
-  12: older('12'),
-  13: older('13'),
-  14: older('14'),
-  15: Router,
-}
+const routers: Record<string, typeof Router> = { 12: older('12'), 13: older('13'), 14: older('14'), 15: Router }
 
 const literal = fc.array(fc.constantFrom('/', 'a', 'B', 'ab', '-', 'ß', '/a'), { minLength: 1, maxLength: 4 })
 const modern = fc.array(fc.constantFrom('/', 'a', 'B', '/:p', '{/a}', '{/:p}', '/*w'), { minLength: 1, maxLength: 4 })
@@ -38,11 +33,8 @@ const upTo = (length: number): ReadonlyArray<string> =>
   length === 0 ? [''] : ['', ...upTo(length - 1).flatMap((rest) => letters.map((one) => one + rest))]
 const paths = [...new Set(upTo(4).map((rest) => `/${rest}`))]
 
-const pathOf = (
-  version: string,
-  path: string | RegExp,
-  opts: ConstructorParameters<typeof Router>[0],
-): RoutedPath | undefined => {
+type Options = ConstructorParameters<typeof Router>[0]
+const pathOf = (version: string, path: string | RegExp, opts: Options): RoutedPath | undefined => {
   try {
     const [layer] = new routers[version]!(opts).get(path as string, () => {}).stack
     return routedPath(layer as never)

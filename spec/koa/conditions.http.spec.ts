@@ -34,14 +34,10 @@ const requesting = async <S, C>(app: Koa<S, C>) => {
   return { ask }
 }
 
-const user = httpBearer({
-  authenticate: (_request, token) =>
-    /^(?:anna|bert)$/.test(token) && {
-      name: token,
-      role: token === 'anna' ? 'admin' : 'member',
-      scopes: ['read', 'write'],
-    },
-})
+const roles: Readonly<Record<string, string>> = { anna: 'admin', bert: 'member' }
+const named = (name: string, role: string | undefined) =>
+  role !== undefined && { name, role, scopes: ['read', 'write'] }
+const user = httpBearer({ authenticate: (_request, token) => named(token, roles[token]) })
 const key = apiKeyHeader({ authenticate: (_request, key) => key === 'k1' && { name: 'cron', role: 'admin' } })
 interface Named {
   readonly name: string

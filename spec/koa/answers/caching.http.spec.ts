@@ -48,8 +48,9 @@ const cachingOf = (answer: Parameters<typeof valuesOf>[0]) => ({
   caching: valuesOf(answer, 'Cache-Control').join(', '),
   vary: valuesOf(answer, 'Vary').join(', '),
 })
-const fine = (ctx: Context) => {
-  ctx.body = 'fine'
+const fine = (ctx: Context) => void (ctx.body = 'fine')
+const raise = (error: unknown): never => {
+  throw error
 }
 
 describe.each(kinds)('A-26 %s', (path, _auth, vary) => {
@@ -69,9 +70,7 @@ describe.each(kinds)('A-26 %s', (path, _auth, vary) => {
 
   it('A-26 a 304 and an empty response have the fields, too', async () => {
     for (const status of [304, 204]) {
-      const answer = await accepted(path, (ctx) => {
-        ctx.status = status
-      })
+      const answer = await accepted(path, (ctx) => void (ctx.status = status))
       expect([answer.status, cachingOf(answer)]).toEqual([status, { caching: 'private, no-store', vary }])
     }
   })
@@ -80,23 +79,16 @@ describe.each(kinds)('A-26 %s', (path, _auth, vary) => {
     ['an Error', () => new Error('in the handler'), 500],
     ['an HTTP error', () => createError(404, 'no such pet'), 404],
     ['an HTTP error with headers', () => createError(429, { headers: { 'Retry-After': '7' } }), 429],
-    [
-      'an HTTP error whose headers have another letter case',
-      () => createError(410, { headers: { 'retry-after': '7' } }),
-      410,
-    ],
+    ['an HTTP error with lower-case headers', () => createError(410, { headers: { 'retry-after': '7' } }), 410],
     ['a string', () => 'in the handler', 500],
   ])('A-26 the response to an error that the handler throws has the fields: %s', async (_what, make, status) => {
-    const answer = await accepted(path, () => {
-      throw make()
-    })
+    const answer = await accepted(path, () => raise(make()))
     expect([answer.status, cachingOf(answer)]).toEqual([status, { caching: 'private, no-store', vary }])
   })
 
   it('A-26 a thrown error’s own Cache-Control is kept, and its Vary is merged', async () => {
-    const answer = await accepted(path, () => {
-      throw createError(404, { headers: { 'cache-control': 'max-age=5', vary: 'Origin' } })
-    })
+    const thrown = createError(404, { headers: { 'cache-control': 'max-age=5', vary: 'Origin' } })
+    const answer = await accepted(path, () => raise(thrown))
     const merged = vary === '*' ? '*' : ['Origin', ...(vary === '' ? [] : [vary])].join(', ')
     expect([answer.status, cachingOf(answer)]).toEqual([404, { caching: 'max-age=5', vary: merged }])
   })
@@ -110,9 +102,7 @@ describe.each(kinds)('A-26 %s', (path, _auth, vary) => {
 describe('A-26 shared errors, public operations and upstream middleware', () => {
   it('A-26 if two operations throw the same error object, each response has the fields of its own operation', async () => {
     const shared = new Error('made once')
-    const fail = () => {
-      throw shared
-    }
+    const fail = () => raise(shared)
     expect(cachingOf(await accepted('/header', fail)).vary).toBe('X-API-Key')
     expect(cachingOf(await accepted('/cookie', fail)).vary).toBe('Cookie')
   })
@@ -122,17 +112,7 @@ describe('A-26 shared errors, public operations and upstream middleware', () => 
   })
 
   it('A-26 what upstream middleware puts into Vary stays', async () => {
-    const app = guardedApp(
-      { '/x': header },
-      {
-        above: () => [
-          (ctx, next) => {
-            ctx.set('Vary', 'Origin')
-            return next()
-          },
-        ],
-      },
-    )
+    const app = guardedApp({ '/x': header }, { above: () => [(ctx, next) => (ctx.set('Vary', 'Origin'), next())] })
     const own = await listen(app.app)
     for (const lines of [[], withKeys]) {
       expect(valuesOf(await sendCounted(app, own.port, 'GET /x', lines), 'Vary')).toEqual(['Origin, X-API-Key'])

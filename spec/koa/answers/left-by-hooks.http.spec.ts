@@ -1,6 +1,7 @@
 /** what a hook writes to the response is removed. */
 import { Readable } from 'node:stream'
 import type { Context, Middleware, Request } from 'koa'
+import type Koa from 'koa'
 import { createSession } from 'koa-session'
 import { sessionAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -16,11 +17,7 @@ describe('A-39 what a hook writes to the response', () => {
     leave(ctx)
     return verdict()
   }
-  const lateHook = async ({ ctx }: Request) => {
-    await Promise.resolve()
-    leave(ctx)
-    return verdict()
-  }
+  const lateHook = (request: Request) => Promise.resolve(request).then(hook)
   const upstream: Middleware = (ctx, next) => {
     ctx.set({ 'X-Upstream': 'stays', Vary: 'Origin', 'Access-Control-Allow-Origin': '*' })
     ctx.cookies.set('theme', 'dark', { signed: false })
@@ -29,26 +26,21 @@ describe('A-39 what a hook writes to the response', () => {
   const auths = { '/sync': hook, '/async': lateHook, '/list': [hook, lateHook], '/second': [() => false, hook] }
   const under = guardedApp(auths, {
     // The handler sets no status, so that a status which a hook set would show
-    handler: (ctx) => {
-      ctx.body = 'fine'
-    },
+    handler: (ctx) => void (ctx.body = 'fine'),
     above: () => [upstream],
   })
   const silent = guardedApp(auths, { handler: () => undefined, above: () => [upstream] })
   const alone = guardedApp(auths, { handler: () => undefined })
   const apps = [under, silent, alone].map((on) => ({ on, at: serve(() => on.app) }))
 
+  const evil = { 'X-Secret': '1', 'WWW-Authenticate': 'Evil', 'Content-Type': 'text/x', 'Cache-Control': 'public' }
   const marks: ReadonlyArray<readonly [what: string, leave: (ctx: Context) => unknown]> = [
     ['a status', (ctx) => (ctx.status = 401)],
     ['a message', (ctx) => (ctx.message = 'Come in')],
     ['a body', (ctx) => (ctx.body = { secret: true })],
     ['a stream', (ctx) => (ctx.body = Readable.from(['secret']))],
     ['a null body', (ctx) => (ctx.body = null)],
-    [
-      'headers',
-      (ctx) =>
-        ctx.set({ 'X-Secret': '1', 'WWW-Authenticate': 'Evil', 'Content-Type': 'text/x', 'Cache-Control': 'public' }),
-    ],
+    ['headers', (ctx) => ctx.set(evil)],
     ['an addition to an upstream header', (ctx) => ctx.append('X-Upstream', 'more')],
     ['a removed upstream header', (ctx) => ctx.remove('X-Upstream')],
     ['a cookie', (ctx) => ctx.cookies.set('evil', '1', { signed: false })],
@@ -75,21 +67,13 @@ describe('A-39 what a hook writes to the response', () => {
   })
 
   it('A-39 the cookie with which koa-session deletes a forged cookie is not sent with a refusal', async () => {
-    const app = guardedApp(
-      { '/x': sessionAuth() },
-      {
-        above: (koa) => {
-          koa.keys = KEYS
-          return [createSession(koa), upstream]
-        },
-      },
-    )
+    const above = (koa: Koa) => ((koa.keys = KEYS), [createSession(koa), upstream])
+    const app = guardedApp({ '/x': sessionAuth() }, { above })
     const own = await listen(app.app)
     const forged = ['Cookie: koa.sess=Zm9yZ2Vk; koa.sess.sig=AAAAAAAAAAAAAAAAAAAAAAAAAAA']
     const { status, headers, ran } = await sendCounted(app, own.port, 'GET /x', forged)
     expect([status, ran]).toEqual([401, 0])
-    expect(headers.filter(([name]) => name === 'set-cookie').map(([, value]) => value)).toEqual([
-      'theme=dark; path=/; httponly',
-    ])
+    const cookies = headers.filter(([name]) => name === 'set-cookie').map(([, value]) => value)
+    expect(cookies).toEqual(['theme=dark; path=/; httponly'])
   })
 })

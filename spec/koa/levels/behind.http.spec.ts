@@ -300,6 +300,7 @@ describe('a wrong value of `then` is a TypeError when it is written', () => {
     ['a class', { then: [OutOfStock] }, 'is the class OutOfStock'],
     ['another option', { than: [] }, 'no option "than"; there are then'],
     ['a handler', handle, 'withAuth: argument 2 is no condition, or fails: '],
+    ['a function with a mistake', (0, eval)('() => missing'), 'withAuth: argument 2 is no condition, or fails: '],
     ['a plain function', () => {}, 'withAuth: argument 2 returned undefined'],
     ['undefined', undefined, 'withAuth: argument 2 is undefined'],
     ['an index', 0, 'withAuth(a, options) takes an object of options'],

@@ -70,25 +70,17 @@ describe('D-R10 param hooks', () => {
     return appOf(root.routes())
   })
 
-  test.each(ways.map(([description, , limits], at) => ({ description, path: `/w${at}/o/1/2`, limits })))(
-    'D-R10 $description: no hook runs for a refused request',
-    async ({ path, limits }) => {
-      order.length = 0
-      callsOf('hook')
-      expect(await outcome(served.port, path, 'param')).toEqual(denied('a'))
-      expect(callsOf('hook')).toBe(0)
-      expect(order).toEqual(limits ? ['limiter'] : [])
-    },
-  )
-
-  test.each(ways.map(([description, , limits], at) => ({ description, path: `/w${at}/o/1/2`, limits })))(
-    'D-R10 $description: both hooks run for an accepted request, in the order of the path',
-    async ({ path, limits }) => {
-      order.length = 0
-      expect(await outcome(served.port, path, 'param', tokenOf('a'))).toEqual(admitted('a'))
-      expect([...new Set(order)]).toEqual([...(limits ? ['limiter'] : []), 'hook one', 'hook two'])
-    },
-  )
+  const rows = ways.map(([description, , limits], at) => [description, `/w${at}/o/1/2`, limits] as const)
+  test.each(rows)('D-R10 %s: no hook runs for a refused request, and both in order else', async (_, path, limits) => {
+    order.length = 0
+    callsOf('hook')
+    expect(await outcome(served.port, path, 'param')).toEqual(denied('a'))
+    expect(callsOf('hook')).toBe(0)
+    expect(order).toEqual(limits ? ['limiter'] : [])
+    order.length = 0
+    expect(await outcome(served.port, path, 'param', tokenOf('a'))).toEqual(admitted('a'))
+    expect([...new Set(order)]).toEqual([...(limits ? ['limiter'] : []), 'hook one', 'hook two'])
+  })
 
   test('D-R10 a guard given to `param` is a 500, and no request passes', async () => {
     // Safe: this test passes a function that is not a hook

@@ -45,9 +45,8 @@ describe('settings of one router', () => {
 
   test('apply to its prefix, in any letter case, and with a trailing slash', async () => {
     const paths = ['/a/o', '/A/O', '/a/o/', '/A/o?x=1']
-    expect(await statusesOf((answering) => within(own('/a'), answering), paths)).toEqual(
-      Object.fromEntries(paths.map((path) => [path, 418])),
-    )
+    const statuses = await statusesOf((answering) => within(own('/a'), answering), paths)
+    expect(statuses).toEqual(Object.fromEntries(paths.map((path) => [path, 418])))
   })
 
   test('apply if it is mounted at a path, and not to its siblings there', async () => {
@@ -67,12 +66,10 @@ describe('settings of one router', () => {
   })
 
   test('apply only to what is registered after them', async () => {
-    const late = (answering: Answering) =>
-      set({ errorMapper: teapot })(new Router().get('/before', withAuth(user), answering) as Router).get(
-        '/o',
-        withAuth(user),
-        answering,
-      )
+    const late = (answering: Answering) => {
+      const router = new Router().get('/before', withAuth(user), answering) as Router
+      return within(set({ errorMapper: teapot })(router), answering)
+    }
     expect(await statusesOf(late, ['/before', '/o'])).toEqual({ '/before': 401, '/o': 418 })
   })
 
