@@ -22,16 +22,8 @@ const recovering = 'withAuth(a, recoverUnavailable(f), owned(...))'
 describe('R27 around owned', () => {
   it.each([
     ['recoverUnavailable', () => recoverUnavailable(guest)(note(user)), recovering],
-    [
-      'recoverUnavailable, further out',
-      () => recoverUnavailable(guest)(timeout(5)(anyOf([note(user), key]))),
-      recovering,
-    ],
-    [
-      'describedAs',
-      () => pipe(user, RTE.map(guest), describedAs(note(user))),
-      'withAuth(describedAs(a)(rte), owned(...))',
-    ],
+    ['recoverUnavailable, outside', () => recoverUnavailable(guest)(timeout(5)(anyOf([note(user), key]))), recovering],
+    ['an RTE', () => pipe(user, RTE.map(guest), describedAs(note(user))), 'withAuth(describedAs(a)(rte), owned(...))'],
   ])('%s is a TypeError that names the right order', (_what, make, fix) => {
     expect(make).toThrow(TypeError)
     expect(make).toThrow(

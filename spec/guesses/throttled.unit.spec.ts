@@ -448,17 +448,9 @@ describe('options of throttled', () => {
     ['a limiter without reward', { limiter: { consume: () => 1 } }, /throttled\({ limiter }\) must be a limiter/],
     ['a limiter that is null', { limiter: { accountAndAddress: null } }, /must have the methods consume and reward/],
     ['no accountAndAddress', { limiter: { account: limiter } }, /{ accountAndAddress, account, address }/],
-    [
-      'a number as a limiter',
-      { limiter: { accountAndAddress: limiter, account: 5 } },
-      /account } }\) must have the methods/,
-    ],
+    ['a number', { limiter: { accountAndAddress: limiter, account: 5 } }, /account } }\) must have the methods/],
     ['keys that is not a function', { limiter, keys: 'username' }, /throttled\({ keys }\) must be a function/],
-    [
-      'an unknown onStoreError',
-      { limiter, onStoreError: 'open' },
-      /onStoreError }\) must be 'unavailable' or 'unthrottled'/,
-    ],
+    ['an unknown word', { limiter, onStoreError: 'open' }, /onStoreError }\) must be 'unavailable' or 'unthrottled'/],
   ])('are a TypeError that names the place for %s', (_name, input, expected) => {
     const attempt = (): unknown => Reflect.apply(throttled, undefined, [input])
     expect(attempt).toThrow(TypeError)

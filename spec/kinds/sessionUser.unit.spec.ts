@@ -187,14 +187,10 @@ describe('the name of the cookie', () => {
 describe('a session that a token carries', () => {
   const bearer = { scheme: 'Bearer', parameters: {} } as const
   const { sessionAuth: kind } = typedKinds<object>({ owner: app, bearer, needsUsername: false })
-  const asked = async (
-    reported: Partial<SessionSource>,
-    options: Parameters<typeof kind>[0] = {},
-    sent = 'Bearer t',
-  ) => {
+  const asked = async (given: Partial<SessionSource>, options: Parameters<typeof kind>[0] = {}, sent = 'Bearer t') => {
     const fields = [['Sec-Fetch-Site', 'cross-site'], ['Authorization', sent]] as const // prettier-ignore
     const request = mockRequest({ method: 'POST', fields }, app)
-    const own = { token: 't', carrier: bearer, sessionOf: () => ({}), ...reported }
+    const own = { token: 't', carrier: bearer, sessionOf: () => ({}), ...given }
     exchangeOf(request.ctx).source = source(own)
     const result = await kind(options).evaluate(request)
     return E.isLeft(result) ? result.left._tag : result.right

@@ -360,12 +360,8 @@ describe('P-08 a stored hash with very high costs', () => {
 
   it('of bcrypt is read from a cost of 4 up to 16, and of scrypt up to the work of the most', () => {
     const read = (stored: string): boolean => parse(stored) !== undefined
-    expect(['03', '04', '16', '17'].map((cost) => read(`$2b$${cost}$${'a'.repeat(53)}`))).toEqual([
-      false,
-      true,
-      true,
-      false,
-    ])
+    const costs = ['03', '04', '16', '17'].filter((cost) => read(`$2b$${cost}$${'a'.repeat(53)}`))
+    expect(costs).toEqual(['04', '16'])
     expect([32, 33].map((p) => read(`$scrypt$ln=14,r=32,p=${p}$${SALT}$${KEY}`))).toEqual([true, false])
   })
 

@@ -156,10 +156,7 @@ const wrong: Readonly<Record<string, readonly [breaks: string, wrong: Wrong]>> =
     'get',
     (right) => ({ get: async (keys) => (await right.get(keys)).filter((text) => text !== undefined) }),
   ],
-  'get answers in the order of the database': [
-    'get',
-    (right) => ({ get: async (keys) => right.get([...keys].sort()) }),
-  ],
+  'get answers in the order of a database': ['get', (right) => ({ get: async (keys) => right.get([...keys].sort()) })],
   'get answers null': [
     'get',
     // Safe: that it is wrong is what is tested
