@@ -27,6 +27,7 @@ import {
 import { describe, expect, it } from 'vitest'
 import { running } from '../support/models/behavior.js'
 import { mockRequest } from 'koa-with-auth/testing'
+import { recordsOf } from '../support/runs/eventRecords.js'
 import { pollute } from '../support/runs/pollute.js'
 import { listen } from '../support/servers/server.js'
 
@@ -303,6 +304,15 @@ describe('in lists', () => {
     expect(seen).toStrictEqual([{ auth: { name: 'admin' }, objects: undefined }])
     expect((await ask('/notes/n2', as('anna'))).status).toBe(404)
     expect((await ask('/notes/n2')).status).toBe(401)
+  })
+
+  it('the record has the object that an alternative found, although the next one finds none', async () => {
+    const none = owned('none', { param: 'id', find: () => undefined })
+    const records = recordsOf('decision', ({ route }) => route === '/found/:id')
+    const list = anyOf([pipe(user, counted().note), pipe(user, none)])
+    const { ask } = await serving(list, undefined, '/found/:id')
+    expect((await ask('/found/n2', as('anna'))).status).toBe(404)
+    await expect.poll(() => records).toMatchObject([{ object: 'note', found: true }])
   })
 
   it('optional around it admits anonymous callers, who look nothing up; inside it is a TypeError', async () => {

@@ -151,7 +151,6 @@ const stopped = ({ member }: ObjectCondition, error: AuthError): Result<never> =
 const raisedFailure = (self: ObjectCondition, error: unknown): Result<never> => stopped(self, failureThrown(error))
 
 const lookUp = (self: ObjectCondition, attempt: Attempt, result: E.Right<unknown>): Evaluation<unknown> => {
-  if (attempt.whole.notes !== undefined) attempt.whole.notes.isFound = false
   const id = pathParameter(attempt, self.param)
   if (id === undefined) return self.missing
   showObjects(attempt.request, objectsOf(attempt.objects, evidenceOf(result).objects) ?? noObjects)
