@@ -113,6 +113,8 @@ it('ends an entry with its grants, and the session of a provider with the entrie
   expect(ended).toEqual([])
   await endAtProvider(list, undefined, 'https://op.example', 'a')
   await endAtProvider(list, 'anna', 'https://op.example', 'b')
+  const down = { ...list, endGrants: () => Promise.reject(new Error('down')) }
+  await expect(endElsewhere(down, 'anna', 'three')).rejects.toThrow('down')
   expect(await endElsewhere(list, 'bert', 'three')).toBe(false)
   expect(await endElsewhere(list, 'anna', 'three')).toBe(true)
   expect(await endElsewhere(list, 'anna', 'three')).toBe(false)

@@ -412,7 +412,6 @@ describe('the token endpoint', () => {
     ['invalid_grant', 400, 400, 'late'],
     ['invalid_grant', 200, 400, 'late'],
     ['temporarily_unavailable', 400, 503, undefined],
-    ['slow_down', 429, 503, undefined],
   ])('that answers %s is %i', async (error, sent, status, reason) => {
     const { provider, site } = await start()
     provider.answers['/token'] = json(sent, { error })

@@ -4,7 +4,7 @@ import Router from '@koa/router'
 import type { Middleware } from 'koa'
 import { authSettings, defaultErrorMapper, UnavailableError, withAuth, type ErrorMapper } from 'koa-with-auth'
 import { hash, verify } from 'koa-with-auth/passwords'
-import type { Page, SessionsOptions } from 'koa-with-auth/sessions'
+import { SignInRefused, type Page, type SessionsOptions } from 'koa-with-auth/sessions'
 import {
   secondFactor,
   finish,
@@ -16,6 +16,7 @@ import {
 } from 'koa-with-auth/sign-in'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { unavailable } from '../../src/core/AuthError.js'
 import type { Answer } from '../support/models/behavior.js'
 import { pollute } from '../support/runs/pollute.js'
 import { expectUser } from '../support/sites/signedIn.js'
@@ -493,9 +494,12 @@ describe('a page', () => {
     expect(await post(visitor, { ...right, password: 'no' })).toMatchObject({ status: 403, body: { reason: 'wrong' } })
   })
 
-  it('signs in no user if signedIn throws', async () => {
-    const { visitor } = await start({ signedIn: () => Promise.reject(new Error('mine')) })
-    expect((await post(visitor, right)).status).toBe(500)
+  it.each([
+    [500, new Error('mine')],
+    [503, new SignInRefused(unavailable())],
+  ])('signs in no user if signedIn throws: %i', async (status, thrown) => {
+    const { visitor } = await start({ signedIn: () => Promise.reject(thrown) })
+    expect((await post(visitor, right)).status).toBe(status)
     await expectAnonymous(visitor)
   })
 

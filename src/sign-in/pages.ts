@@ -13,6 +13,7 @@ import * as is from '../core/checks.js'
 import { checkHook, checkOptions, declareFactory, type Checks } from '../core/options.js'
 import { respondFailure } from '../koa/respond.js'
 import { headersOfRefusal } from '../koa/responseHeaders.js'
+import { markThrown } from '../koa/settings.js'
 import { english, type Page, type PageField } from '../sessions/Page.js'
 import { requestSessionOf } from '../sessions/RequestSession.js'
 import { type AnyKind, localPath, type Display, type Incoming } from './Kind.js'
@@ -133,9 +134,14 @@ export const respondFailed = (ctx: Context, failure: AuthError, form: Form): Pro
   return respondPage(ctx, { ...form, step: 'failed', failure: { reason } }, defaultErrorMapper(failure, ctx.request))
 }
 
-/** Answers a failure: by a page, which has this form, or by the error mapper. An exception is thrown again. */
+/**
+ * Answers a failure: by a page, which has this form, or by the error mapper. An exception is thrown again. A sign-in of the request is
+ * undone.
+ */
 export const respondUnfinished = async (ctx: Context, failure: AuthError, form?: Form): Promise<void> => {
   if (failure._tag === 'raised') throw failure.error
+  // a step after a sign-in of this request failed
+  if (requestSessionOf(ctx).begun !== undefined) markThrown(ctx)
   if (form !== undefined && hasPage(ctx)) return respondFailed(ctx, failure, form)
   const settings = settingsOf(ctx.request)
   await respondFailure(ctx, failure, settings, headersOfRefusal)

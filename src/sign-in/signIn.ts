@@ -10,7 +10,6 @@ import { fromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { stating } from '../core/data.js'
 import { checkHook, checkOptions, declareFactory, type Checks } from '../core/options.js'
-import { markThrown } from '../koa/settings.js'
 import { endGrants, grantHolder, grantIn, type GrantHolder } from '../sessions/grants.js'
 import { isOverAtProvider } from '../sessions/SignInList.js'
 import { proofsIn, SignInRefused, throwUnavailable } from '../sessions/SignIn.js'
@@ -151,11 +150,7 @@ export const finishCeremony = async <Kept, Answer>(
     isFinishedHere: async (id) => as === undefined && here.has(id),
     complete: (finished) => finishUp(self, finished),
   })
-  if (E.isLeft(ended)) {
-    // a step after the sign-in failed
-    if (session.begun !== undefined) markThrown(ctx)
-    return ended.left
-  }
+  if (E.isLeft(ended)) return ended.left
   const second = respondSecond(visit)
   if (second !== undefined || as === undefined) await (second ?? pages.respondFinished(ctx, kind, ended.right))
   // the same answer at the same time made a token for another response

@@ -56,11 +56,12 @@ interface Granted {
   readonly redirect: string
 }
 
-const ofJson = (res: ServerResponse) => res.writeHead(200, { 'Content-Type': 'application/json' })
+const ofJson = (res: ServerResponse, status = 200) => res.writeHead(status, { 'Content-Type': 'application/json' })
 
 /** Common answers of a provider that fails. */
 export const failing = {
   error: (res: ServerResponse) => res.writeHead(500).end('internal: token=secret'),
+  limiting: (res: ServerResponse) => ofJson(res, 429).end('{"error":"too_many_requests"}'),
   html: (res: ServerResponse) => res.writeHead(200, { 'Content-Type': 'text/html' }).end('<html>moved</html>'),
   cutOff: (res: ServerResponse) => {
     res.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '500' })
