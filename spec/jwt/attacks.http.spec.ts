@@ -48,6 +48,13 @@ const signedAs =
   (key: object, header = {}, claims: JWTPayload = {}): Make =>
   ({ provider, key: own }) =>
     signedWith({ ...own, ...key }, provider.claims(claims), header)
+const EVIL = 'https://evil.example'
+const signedByAnother =
+  (kid: string, headerOf = (_key: SigningKey): object => ({})): Make =>
+  async ({ provider }) => {
+    const key = await signingKey('RS256', kid)
+    return signedWith(key, provider.claims(), { ...headerOf(key) })
+  }
 const changed =
   (change: (token: string) => string): Make =>
   async ({ provider }) =>
@@ -67,24 +74,9 @@ const attacks: ReadonlyArray<readonly [attack: string, make: Make, more?: More]>
         .setProtectedHeader({ alg: 'HS256', kid: 'k1' })
         .sign(createSecretKey(Buffer.from(pemOf(key)))),
   ],
-  [
-    'an embedded jwk',
-    async ({ provider }) => {
-      const own = await signingKey('RS256', 'own')
-      return signedWith(own, provider.claims(), { jwk: own.jwk })
-    },
-  ],
-  [
-    'addresses of keys in jku and x5u',
-    async ({ provider }) => {
-      const [jku, x5u] = ['https://evil.example/jwks', 'https://evil.example/certificate']
-      return signedWith(await signingKey('RS256', 'k1'), provider.claims(), { jku, x5u })
-    },
-  ],
-  [
-    'a foreign key with the same kid',
-    async ({ provider }) => signedWith(await signingKey('RS256', 'k1'), provider.claims()),
-  ],
+  ['an embedded jwk', signedByAnother('own', ({ jwk }) => ({ jwk }))],
+  ['addresses of keys in jku and x5u', signedByAnother('k1', () => ({ jku: `${EVIL}/jwks`, x5u: `${EVIL}/x5u` }))],
+  ['a foreign key with the same kid', signedByAnother('k1')],
   ['no exp', written({ exp: undefined })],
   ['exp 1e400', written({ exp: 0 }, '"exp":0', '"exp":1e400')],
   ['exp as a string', written({ exp: String(seconds() + 300) })],

@@ -28,7 +28,7 @@ interface Row {
   readonly iss: string
   /** The settings of the guide, beside the issuer. */
   readonly settings: Settings
-  /** What the provider documents, beside iss, iat and exp. */
+  /** What the provider documents and a verifier could read, beside iss, iat and exp. */
   readonly claims: JWTPayload
   readonly header?: Readonly<Record<string, unknown>>
   /** The field of the request. Default: Authorization. */
@@ -41,7 +41,9 @@ interface Row {
 }
 
 const TENANT = '9188040d-6c67-4c5b-b112-36a304b66dad'
+const OWN = '6e74172b-be56-4843-9ff4-e66a39bb12e3'
 const CLIENT = '7example23clientid'
+const BACKEND = '/projects/1/global/backendServices/2'
 const API = 'https://api.example'
 const POOL = 'https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_abc'
 
@@ -52,11 +54,10 @@ const rows: Readonly<Record<string, Row>> = {
     iss: 'https://my-domain.eu.auth0.com/',
     settings: { audience: API },
     claims: {
-      sub: 'auth0|123456',
+      sub: 'auth0|1',
       aud: [API, 'https://my-domain.eu.auth0.com/userinfo'],
       azp: CLIENT,
-      scope: 'openid profile read:patients',
-      gty: 'password',
+      scope: 'read:patients',
     },
     header: { typ: 'JWT' },
     scope: 'read:patients',
@@ -75,18 +76,13 @@ const rows: Readonly<Record<string, Row>> = {
   },
   'Cloudflare Access': {
     iss: 'https://team.cloudflareaccess.com',
-    settings: {
-      audience: 'aud-tag',
-      from: fromHeader('Cf-Access-Jwt-Assertion'),
-      ambient: true,
-    },
+    settings: { audience: 'aud-tag', from: fromHeader('Cf-Access-Jwt-Assertion'), ambient: true },
     claims: {
       aud: ['aud-tag'],
       email: 'anna@example.com',
       nbf: seconds(),
       type: 'app',
-      identity_nonce: '6ei69kawdKzMIAPF',
-      sub: '7335d417-61da-459d-899c-0a01c76a2f94',
+      sub: '7335d417',
       country: 'US',
     },
     field: 'cf-access-jwt-assertion',
@@ -95,21 +91,14 @@ const rows: Readonly<Record<string, Row>> = {
   },
   Clerk: {
     iss: 'https://name.clerk.accounts.dev',
-    settings: {
-      audience: false,
-      authorizedParties: ['https://your.site'],
-    },
+    settings: { audience: false, authorizedParties: ['https://your.site'] },
     claims: {
       azp: 'https://your.site',
       fva: [15, -1],
       jti: 'b7d4',
       nbf: seconds() - 10,
-      sid: 'sess_2',
-      sts: 'active',
       sub: 'user_2',
-      v: 2,
-      pla: 'u:free',
-      o: { id: 'org_2', rol: 'admin', slg: 'org' },
+      o: { id: 'org_2' },
     },
     header: { typ: 'JWT', cat: 'cl_B7d4PD111AAA' },
     others: {
@@ -121,17 +110,12 @@ const rows: Readonly<Record<string, Row>> = {
     iss: POOL,
     settings: ofCognito,
     claims: {
-      sub: 'aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee',
-      'cognito:groups': ['testgroup'],
-      version: 2,
+      sub: 'aaaaaaaa',
       client_id: CLIENT,
-      origin_jti: 'o',
-      event_id: 'e',
       token_use: 'access',
-      scope: 'phone openid profile email',
+      scope: 'openid profile',
       auth_time: seconds(),
       jti: 'j',
-      username: 'my-test-user',
     },
     scope: 'profile',
     others: {
@@ -142,21 +126,14 @@ const rows: Readonly<Record<string, Row>> = {
   },
   Entra: {
     iss: `https://login.microsoftonline.com/${TENANT}/v2.0`,
-    settings: { audience: '6e74172b-be56-4843-9ff4-e66a39bb12e3' },
+    settings: { audience: OWN },
     claims: {
-      aud: '6e74172b-be56-4843-9ff4-e66a39bb12e3',
+      aud: OWN,
       nbf: seconds(),
-      aio: 'AXQAi/8IAAAA',
-      azp: '6e74172b-be56-4843-9ff4-e66a39bb12e4',
-      azpacr: '0',
-      name: 'Abe Lincoln',
-      oid: '690222be-ff1a-4d56-abd1-7e4f7d38e474',
-      preferred_username: 'abeli@microsoft.com',
-      rh: 'I',
+      azp: '6e74172b-12e4',
       scp: 'access_as_user',
-      sub: 'HKZpfaHyWadeOouYlitjrI-KffTm222X5rrV3xDqfKQ',
+      sub: 'HKZpf',
       tid: TENANT,
-      uti: 'fqiBqXLPj0eQa82S-IYFAA',
       ver: '2.0',
     },
     header: { typ: 'JWT' },
@@ -191,18 +168,12 @@ const rows: Readonly<Record<string, Row>> = {
   'Google IAP': {
     alg: 'ES256',
     iss: 'https://cloud.google.com/iap',
-    settings: {
-      audience: '/projects/1/global/backendServices/2',
-      from: fromHeader('x-goog-iap-jwt-assertion'),
-      ambient: true,
-    },
+    settings: { audience: BACKEND, from: fromHeader('x-goog-iap-jwt-assertion'), ambient: true },
     claims: {
-      aud: '/projects/1/global/backendServices/2',
-      azp: '/projects/1/global/backendServices/2',
-      email: 'accounts.google.com:anna@example.com',
-      sub: 'accounts.google.com:118133858486581853996',
-      hd: 'example.com',
-      google: { access_levels: ['accessPolicies/1/accessLevels/2'] },
+      aud: BACKEND,
+      azp: BACKEND,
+      sub: 'accounts.google.com:11',
+      google: { access_levels: ['accessPolicies/1'] },
     },
     field: 'x-goog-iap-jwt-assertion',
     others: { 'a token for another backend': { aud: '/projects/1/global/backendServices/3' } },
@@ -229,19 +200,13 @@ const rows: Readonly<Record<string, Row>> = {
       claims: t.intersection([t.type({ typ: t.literal('Bearer') }), t.UnknownRecord]) as never,
     },
     claims: {
-      jti: 'onrtac:0a1b',
       aud: 'account',
       sub: 'f:1',
       typ: 'Bearer',
       azp: 'web',
-      sid: 's',
       acr: '1',
-      'allowed-origins': ['https://app.example'],
-      realm_access: { roles: ['offline_access'] },
-      resource_access: { account: { roles: ['view-profile'] } },
-      scope: 'profile email',
-      email_verified: true,
-      preferred_username: 'anna',
+      scope: 'email',
+      realm_access: { roles: ['x'] },
     },
     header: { typ: 'JWT' },
     scope: 'email',
@@ -254,16 +219,7 @@ const rows: Readonly<Record<string, Row>> = {
   Okta: {
     iss: 'https://dev-1.okta.com/oauth2/default',
     settings: { audience: 'api://default' },
-    claims: {
-      ver: 1,
-      jti: 'AT.0mP4',
-      aud: 'api://default',
-      cid: 'nmdP1fcyvdVO11AL7ECm',
-      uid: '00ujmkLgagxeRrAg20g3',
-      scp: ['openid', 'read:item'],
-      auth_time: seconds(),
-      sub: 'anna@example.com',
-    },
+    claims: { aud: 'api://default', cid: 'nmdP1', uid: '00uj', scp: ['read:item'], auth_time: seconds(), sub: 'anna' },
     scope: 'read:item',
     others: {
       'an ID token': { aud: 'nmdP1fcyvdVO11AL7ECm', scp: undefined, nonce: 'n' },
@@ -274,14 +230,7 @@ const rows: Readonly<Record<string, Row>> = {
     alg: 'ES256',
     iss: 'https://ref.supabase.co/auth/v1',
     settings: { audience: 'authenticated' },
-    claims: {
-      sub: 'u1',
-      aud: 'authenticated',
-      role: 'authenticated',
-      aal: 'aal1',
-      session_id: 's1',
-      is_anonymous: false,
-    },
+    claims: { sub: 'u1', aud: 'authenticated', role: 'authenticated', session_id: 's1', is_anonymous: false },
     header: { typ: 'JWT' },
     others: { 'the public key of the project (anon)': { iss: 'supabase', role: 'anon' } },
   },
