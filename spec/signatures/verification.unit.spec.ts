@@ -69,6 +69,17 @@ it('A-43 a component is read and written once, however many signatures cover it'
   expect(await stepsWith(8)).toBeLessThan(5 * (await stepsWith(1)))
 })
 
+it('a field counts as covered as its lines, as bytes and as parsed, and not by a member', async () => {
+  const { fields } = signed({}, { fields: [['Priority', 'a=1']] })
+  const covering = (component: string) => {
+    const lines = fields.map(([name, value]) => [name, value.replace('"@target-uri"', component)] as const)
+    return result({ url: '/x', fields: lines }, { components: ['@method', 'priority'] })
+  }
+  for (const whole of ['"priority"', '"priority";bs', '"priority";sf'])
+    expect([whole, await covering(whole)]).toEqual([whole, 'invalid signature'])
+  expect(await covering('"priority";key="a"')).toBe('invalid components')
+})
+
 it('the bytes of a signature have no parameters', async () => {
   const { fields } = signed()
   const flagged = fields.map(([name, value]) => [name, name === 'Signature' ? `${value};a=1` : value] as const)

@@ -2,6 +2,7 @@
 import { generateKeyPairSync, type JsonWebKey } from 'node:crypto'
 import { isRight } from 'fp-ts/lib/Either.js'
 import type { WebBotAuthOptions } from 'koa-with-auth/signatures'
+import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { mockRequest, signedRequest, type RequestSpec, type SigningOptions } from 'koa-with-auth/testing'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { thumbprintOf } from '../../src/jwt/signature.js'
@@ -75,13 +76,7 @@ describe('an agent', () => {
   it('is refused before anything is fetched: by a list, by a function, by an address', async () => {
     expect(await send(kind({ agents: ['https://other.example'] }))).toBe('invalid party')
     const asked: unknown[] = []
-    const by = (result: unknown) =>
-      kind({
-        agents: (agent) => {
-          asked.push(agent)
-          return result as boolean
-        },
-      })
+    const by = (result: unknown) => kind({ agents: (agent) => (asked.push(agent), result as boolean) })
     expect(await send(by(false))).toBe('invalid party')
     expect(await send(by(Promise.resolve(false)))).toBe('invalid party')
     expect(await send(by('yes'))).toBe('invalid party')
@@ -181,12 +176,8 @@ describe('a signature of an agent', () => {
       url: '/x',
       fields: fields.map(([name, value]) => [name, change(value, name)] as const),
     })
-    expect(
-      await ask(
-        kind(),
-        changed((value) => value.replace(/;expires=\d+/, '')),
-      ),
-    ).toBe('invalid components')
+    const endless = changed((value) => value.replace(/;expires=\d+/, ''))
+    expect(await ask(kind(), endless)).toBe('invalid components')
     const renamed = changed((value) => value.replace(AGENT, 'https://other.example'))
     expect(await ask(kind({ agents: () => true }), renamed)).toBe('invalid signature')
     const others = ['other="https://agent.example"', 'sig=("https://agent.example")', 'sig=1', '']
@@ -202,24 +193,21 @@ describe('a signature of an agent', () => {
   })
 
   it('counts once with spent', async () => {
-    const spentIds = new Set<string>()
-    const use = (id: string) => Promise.resolve(!spentIds.has(id) && spentIds.add(id) !== undefined)
-    const agents = kind({ spent: { use } })
+    const agents = kind({ spent: oneTimeIds(memoryStore()) })
     expect(await send(agents)).toBe('invalid replay')
     expect(await send(agents, { nonce: 'n' })).toMatchObject({ agent: AGENT })
     expect(await send(agents, { nonce: 'n' })).toBe('invalid replay')
   })
 })
 
+const keys = (count: number) => Array<string>(count).fill(JSON.stringify(own.jwk)).join()
+
 describe('a directory', () => {
   it.each([
     ['is down', () => Promise.reject(new Error('down'))],
     ['is no JSON', () => Promise.resolve(Buffer.from('<html>'))],
     ['has no keys', () => Promise.resolve(Buffer.from('{"keys":[]}'))],
-    [
-      'has too many keys',
-      () => Promise.resolve(Buffer.from(JSON.stringify({ keys: Array(101).fill(own.jwk) as object[] }))),
-    ],
+    ['has too many keys', () => Promise.resolve(Buffer.from(`{"keys":[${keys(101)}]}`))],
   ])('that %s is an outage', async (_name, answer) => {
     network.answer = answer
     expect(await send(kind())).toBe('unavailable')

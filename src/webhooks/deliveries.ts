@@ -86,7 +86,7 @@ const conclude = ({ ctx }: Request, { spent, ids, running, lifetime, lease, begu
   const exchange = exchangeOf(ctx)
   exchange.outcomes = [...(exchange.outcomes ?? []), settle]
   // The sent response counts: middleware above may have changed it, and a response may break off
-  const onClose = (): void => void settle(res.writableFinished && res.statusCode >= 200 && res.statusCode < 300)
+  const onClose = (): void => void settle(res.writableFinished && res.statusCode < 300)
   if (res.destroyed || res.writableFinished) onClose()
   else res.once('close', onClose)
 }
