@@ -49,8 +49,6 @@ it.each<[string, Record<string, string>, number]>([
 it('other operations are as before, and the audit says that the check runs for this GET', async () => {
   const { verify, router } = await site()
   expect(await verify({ ...evil, 'x-forwarded-method': 'POST' }, '/plain')).toEqual([204, 1])
-  expect(audit(router).operations.map(({ operation, csrf }) => [operation, csrf])).toEqual([
-    ['GET /verify', 'checked'],
-    ['GET /plain', 'not needed'],
-  ])
+  const checks = audit(router).operations.map(({ operation, csrf }) => `${operation} ${csrf}`)
+  expect(checks).toEqual(['GET /verify checked', 'GET /plain not needed'])
 })

@@ -25,6 +25,7 @@ describe('a path of path-to-regexp 6 in the syntax of 8', () => {
     { path: '/a{/b}?', expected: { path: '/a{/b}', isExact: true } },
     { path: '/:a-:b', expected: { path: '/:a-:b', isExact: false } },
     { path: '/odd/:x([^a]*)', expected: { path: '/odd/{*x}', isExact: false } },
+    { path: '/o/:n(\\d{0,2})', expected: { path: '/o/{*n}', isExact: false } },
   ])('$path is $expected.path', ({ path, expected }) => {
     expect(translated(path)).toStrictEqual(expected)
   })

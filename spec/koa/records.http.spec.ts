@@ -139,13 +139,8 @@ const make = (subject?: (principal: never) => string) => {
   router.use(inner.routes())
   const app = new Koa()
   app.silent = true
-  app.use(
-    authSettings({
-      timeout: 2000,
-      onError: [onError(Handled, () => ({ status: 418, body: {} }))],
-      ...(subject !== undefined && { events: { subject } }),
-    }),
-  )
+  const handlers = [onError(Handled, () => ({ status: 418, body: {} }))]
+  app.use(authSettings({ timeout: 2000, onError: handlers, ...(subject !== undefined && { events: { subject } }) }))
   // Only these operations have koa-session, so that its failure affects no other
   app.keys = ['a signing key of at least 32 characters']
   const withSession = session({ sameSite: 'lax' }, app)
@@ -177,6 +172,9 @@ const outage = 'unavailable'
 const both = 'userToken + apiKeyHeader_X-Key'
 const withBoth = [`X-Key: ${SECRET}k1`, authorization('good')]
 const failed = (scheme: string, failure = 'invalid') => ({ scheme, failure })
+const forged = ['Cookie: id=1', 'Sec-Fetch-Site: cross-site']
+const byKey = [authorization('wrong'), `X-Key: ${SECRET}k1`]
+const firstOnly = [failed('apiKeyHeader_X-Key'), { ...failed('userToken', 'absent'), skipped: true }]
 const refusedByBoth = [failed('userToken', 'absent'), failed('apiKeyHeader_X-Key', 'absent')]
 const cases: ReadonlyArray<readonly [string, ReadonlyArray<string>, object]> = [
   ['GET /bearer/1', good, { outcome: 'accepted', scheme: 'userToken', status: 200 }],
@@ -188,28 +186,13 @@ const cases: ReadonlyArray<readonly [string, ReadonlyArray<string>, object]> = [
   ['GET /bearer/1', [authorization('bug')], { outcome: 'raised', failure: 'raised', status: 500 }],
   ['GET /bearer/1', [authorization('handled')], { outcome: 'raised', failure: 'raised', status: 418 }],
   ['GET /scoped', good, { outcome: 'forbidden', failure: 'insufficient', status: 403 }],
-  [
-    'POST /cookie',
-    ['Cookie: id=1', 'Sec-Fetch-Site: cross-site'],
-    { outcome: 'forbidden', failure: 'forged', scheme: 'cookie_id', status: 403 },
-  ],
+  ['POST /cookie', forged, { outcome: 'forbidden', failure: 'forged', scheme: 'cookie_id', status: 403 }],
   ['GET /throttled', ['Authorization: Basic YTpi'], { outcome: 'throttled', retryAfter: 9, status: 429 }],
   ['GET /optional', [], { outcome: 'anonymous', status: 200 }],
   ['GET /optional', good, { outcome: 'accepted', status: 200 }],
   ['GET /any', [], { outcome: 'refused', failure: 'absent', branches: refusedByBoth, status: 401 }],
-  [
-    'GET /any',
-    [authorization('wrong'), `X-Key: ${SECRET}k1`],
-    { outcome: 'accepted', scheme: 'apiKeyHeader_X-Key', via: 'client', status: 200 },
-  ],
-  [
-    'GET /first',
-    [`X-Key: ${SECRET}`, authorization('good')],
-    {
-      failure: 'invalid',
-      branches: [failed('apiKeyHeader_X-Key'), { ...failed('userToken', 'absent'), skipped: true }],
-    },
-  ],
+  ['GET /any', byKey, { outcome: 'accepted', scheme: 'apiKeyHeader_X-Key', via: 'client', status: 200 }],
+  ['GET /first', [`X-Key: ${SECRET}`, authorization('good')], { failure: 'invalid', branches: firstOnly }],
   ['GET /all', withBoth, { outcome: 'accepted', scheme: 'apiKeyHeader_X-Key + userToken' }],
   ['GET /either', withBoth, { outcome: 'accepted', scheme: 'userToken' }],
   ['GET /pairs', withBoth, { outcome: 'accepted', scheme: both }],

@@ -141,11 +141,9 @@ describe('the response of an error mapper', () => {
     const errorMapper = async () => Promise.resolve({ status: 418 })
     const { ask } = await operation(refusing, (app) => void app.use(authSettings({ errorMapper, timeout: 54_321 })))
     expect((await ask('/x', bearer('t'))).status).toBe(418)
-    const timers = set.mock.results
-      .filter((_one, at) => set.mock.calls[at]?.[1] === 54_321)
-      .map(({ value }) => value as unknown)
+    const timers = set.mock.results.filter((_one, at) => set.mock.calls[at]?.[1] === 54_321)
     expect(timers.length).toBeGreaterThan(0)
-    for (const timer of timers) expect(cleared).toHaveBeenCalledWith(timer)
+    for (const { value } of timers) expect(cleared).toHaveBeenCalledWith(value)
   })
 
   it('is asked once, with the failure, every branch of a list, and the request', async () => {
@@ -228,13 +226,8 @@ describe('the response of an error mapper', () => {
 
   it('does not change if upstream middleware changes the fields', async () => {
     const lines = ['a']
-    const { ask } = await operation(
-      refusing,
-      mapping({ status: 401, headers: { 'X-Lines': lines } }, async ({ res }, next) => {
-        await next()
-        res.appendHeader('X-Lines', 'b')
-      }),
-    )
+    const more: Koa.Middleware = ({ res }, next) => next().then(() => void res.appendHeader('X-Lines', 'b'))
+    const { ask } = await operation(refusing, mapping({ status: 401, headers: { 'X-Lines': lines } }, more))
     expect((await ask('/x', bearer('t'))).headers['x-lines']).toBe('a, b')
     expect((await ask('/x', bearer('t'))).headers['x-lines']).toBe('a, b')
     expect(lines).toStrictEqual(['a'])
@@ -294,12 +287,9 @@ describe('the response of an error mapper', () => {
 describe('the challenges of a failure, as upstream middleware reads them', () => {
   const fieldOf = async (error: AuthError) => {
     const seen: unknown[] = []
-    const { ask } = await operation(withAuth(httpBearer({ authenticate: () => E.left(error) })), (app) =>
-      app.use(async ({ res }, next) => {
-        await next()
-        seen.push(res.getHeader('WWW-Authenticate'))
-      }),
-    )
+    const guard = withAuth(httpBearer({ authenticate: () => E.left(error) }))
+    const noting: Koa.Middleware = ({ res }, next) => next().then(() => seen.push(res.getHeader('WWW-Authenticate')))
+    const { ask } = await operation(guard, (app) => app.use(noting))
     await ask('/x', bearer('t'))
     return seen
   }
@@ -358,14 +348,10 @@ it('the response of an operation has these fields, and no others', async () => {
 // `explain`: the body of a failure says what was tried and why each branch failed, and contains nothing that was sent.
 describe('explanations', () => {
   const token = 's3cr3t-token-of-anna'
-  const bearer = httpBearer({
-    authenticate: (_request, sent) => E.left(sent === 'down' ? AuthError.unavailable() : AuthError.expired),
-  })
-  const key = apiKeyHeader({
-    paramName: 'X-Key',
-    realm: 'own',
-    authenticate: (_request, sent) => sent === 'k1' && sent,
-  })
+  const failing = (sent: string) => E.left(sent === 'down' ? AuthError.unavailable() : AuthError.expired)
+  const bearer = httpBearer({ authenticate: (_request, sent) => failing(sent) })
+  const named = { paramName: 'X-Key', realm: 'own' }
+  const key = apiKeyHeader({ ...named, authenticate: (_request, sent) => sent === 'k1' && sent })
   const query = apiKeyQuery({ authenticate: () => false })
   const routes = {
     '/any': anyOf([bearer, key]),
@@ -386,12 +372,8 @@ describe('explanations', () => {
   const ofQuery = 'ApiKey realm="pets", in="query", name="key"'
   const none = (challenge: string) => ({ challenge, failure: 'absent', reason: 'no credential of this kind was sent' })
   const skipped = (challenge: string) => ({ challenge, failure: 'not asked', reason: 'another one had decided' })
-  const expired = {
-    challenge: 'Bearer realm="pets", error="invalid_token"',
-    failure: 'expired',
-    reason: 'the credential is no longer good',
-    why: 'expired',
-  }
+  const old = { failure: 'expired', reason: 'the credential is no longer good', why: 'expired' }
+  const expired = { challenge: 'Bearer realm="pets", error="invalid_token"', ...old }
   const late = 'it cannot be decided now, or was not in time'
   const down = { challenge: 'Bearer realm="pets"', failure: 'unavailable', reason: late }
 
@@ -449,14 +431,10 @@ describe('explain, if it is not set', () => {
   const inEnvironment = async (environment: string | undefined, options?: AuthSettings) => {
     vi.resetModules()
     vi.stubEnv('NODE_ENV', environment)
-    onTestFinished(() => {
-      vi.unstubAllEnvs()
-      vi.resetModules()
-    })
+    onTestFinished(() => void vi.unstubAllEnvs().resetModules())
     const layer = await import('koa-with-auth')
-    const { ask } = await operation(layer.withAuth(layer.httpBearer({ authenticate: (): boolean => false })), (app) => {
-      if (options !== undefined) app.use(layer.authSettings(options))
-    })
+    const guard = layer.withAuth(layer.httpBearer({ authenticate: (): boolean => false }))
+    const { ask } = await operation(guard, (app) => void (options && app.use(layer.authSettings(options))))
     return Object.hasOwn(Object((await ask('/x')).body), 'tried')
   }
 

@@ -6,14 +6,8 @@ import createError from 'http-errors'
 import type Koa from 'koa'
 import { AuthError, httpBearer, withAuth } from 'koa-with-auth'
 import { describe, expect, test, vi } from 'vitest'
-import {
-  bearer,
-  challenge,
-  expectCrashed,
-  expectDenied,
-  operation,
-  type Answer,
-} from '../../support/models/behavior.js'
+import { bearer, challenge, expectCrashed, expectDenied, operation } from '../../support/models/behavior.js'
+import type { Answer } from '../../support/models/behavior.js'
 import { kinds } from '../../support/models/behaviorKinds.js'
 
 type Row = readonly [

@@ -48,16 +48,11 @@ const tea = perFailure({ absent: () => ({ status: 418, body: 'tea' }) })
 const friend = 'https://friend.example'
 const forged = (more = {}) => ({ method: 'POST', headers: { ...basic('anna:good').headers, ...more } })
 
+const realmOf: Case[2] = async (ask, path) => /"\w+"/.exec((await ask(path)).challenges[0]!)![0]
 const cases: ReadonlyArray<Case> = [
   ['csrf: false', { csrf: false }, status(forged(crossSite.headers)), 200, 403],
   ['trustedOrigins', { trustedOrigins: [friend] }, status(forged({ Origin: friend })), 200, 403],
-  [
-    'realm',
-    { realm: 'weak' },
-    async (ask, path) => /"\w+"/.exec((await ask(path)).challenges[0]!)![0],
-    '"weak"',
-    '"api"',
-  ],
+  ['realm', { realm: 'weak' }, realmOf, '"weak"', '"api"'],
   ['timeout', { timeout: 10 }, status(bearer('slow')), 503, 200],
   ['errorMapper', { errorMapper: tea }, status(), 418, 401],
   ['explain', { explain: true }, async (ask, path) => 'tried' in Object((await ask(path)).body), true, false],
@@ -91,17 +86,14 @@ interface Parts {
 }
 type Mounting = (parts: Parts) => RouterInstance
 
+const tenant = { prefix: '/:tenant' }
 const mountings: ReadonlyArray<readonly [name: string, own: string, mounting: Mounting]> = [
   ['without a prefix, before the sibling', '/own', ({ weak, other }) => new Router().use(weak()).use(other())],
   ['without a prefix, after the sibling', '/own', ({ weak, other }) => new Router().use(other()).use(weak())],
   [
     'with a parameter as its prefix',
     '/t1/own',
-    ({ weak, other }) =>
-      new Router()
-        .use(weak({ prefix: '/:tenant' }))
-        .use('/in', other())
-        .use(other()),
+    ({ weak, other }) => new Router().use(weak(tenant), other()).use('/in', other()),
   ],
   ['mounted at a parameter', '/t1/own', ({ weak, other }) => new Router().use('/:tenant', weak()).use(other())],
   [
@@ -155,18 +147,10 @@ const mountings: ReadonlyArray<readonly [name: string, own: string, mounting: Mo
   ['in an exclusive router', '/own', ({ weak, other }) => new Router({ exclusive: true }).use(weak()).use(other())],
 ]
 
-const mounted = (
-  mounting: Mounting,
-  options: AuthSettings,
-  answering: Answering,
-  other: (answering: Answering) => RouterInstance,
-) =>
-  mounting({
-    options,
-    answering,
-    weak: (more) => weakApp({ ...options, ...more }, answering).routes(),
-    other: () => other(answering).routes(),
-  })
+const mounted = (mounting: Mounting, options: AuthSettings, answering: Answering, other: typeof sibling) => {
+  const weak: Parts['weak'] = (more) => weakApp({ ...options, ...more }, answering).routes()
+  return mounting({ options, answering, weak, other: () => other(answering).routes() })
+}
 
 describe.each(cases)('the setting %s of one application', (_name, options, look, held, otherwise) => {
   describe.each(mountings)('mounted %s', (_mounting, own, mounting) => {
