@@ -76,12 +76,8 @@ test('an HTTP error of a hook gets the response of its exception handler, if the
 
 test('upstream middleware reads the principal afterwards, as for a log', async () => {
   const seen: unknown[] = []
-  const { ask } = await operation(withAuth(token), (app) =>
-    app.use(async ({ request }, next) => {
-      await next()
-      seen.push(Reflect.get(request, 'auth'))
-    }),
-  )
+  const log: Koa.Middleware = ({ request }, next) => next().then(() => seen.push(Reflect.get(request, 'auth')))
+  const { ask } = await operation(withAuth(token), (app) => app.use(log))
   await ask('/x', bearer('t'))
   await ask()
   expect(seen).toStrictEqual([anna, undefined])
@@ -113,9 +109,7 @@ test('the limit of header lines is that of the server, 0 is none, and a socket w
 
 test('after the first request, no function of a layer inherits a proxy, which is slow at each further one', async () => {
   const router = new Router()
-  router.get('/x', described({ summary: 'x' }), withAuth(token), (ctx) => {
-    ctx.body = 'x'
-  })
+  router.get('/x', described({ summary: 'x' }), withAuth(token), (ctx) => void (ctx.body = 'x'))
   const proxied = () =>
     router.stack.flatMap(({ stack }) => stack.filter((f) => types.isProxy(Object.getPrototypeOf(f)))).length
   const { ask } = await running((app) => app.use(router.routes()))
@@ -235,17 +229,12 @@ test('where guards are within each other, all their ends and the inner objects c
     const router = new Router()
     router.get('/:first', withAuth(key('X-B')), around)
     const note = owned('note', { param: 'id', find: () => 'milk' })
-    router.get('/:id', withAuth(key('X-C'), note), (ctx) => {
-      see(ctx)
-      ctx.body = 'x'
-    })
+    router.get('/:id', withAuth(key('X-C'), note), (ctx) => ((ctx.body = 'x'), see(ctx)))
     guardApp(key('X-A'))(app).use(around).use(router.routes())
   })
   expect(await ask('/x', { headers: { 'X-A': 'a', 'X-B': 'b', 'X-C': 'c' } })).toMatchObject({ status: 200 })
-  const [ofApplication, ofFirst] = [
-    [1, undefined, {}],
-    [1, 2, {}],
-  ]
+  const ofApplication = [1, undefined, {}]
+  const ofFirst = [1, 2, {}]
   expect(seen).toStrictEqual([ofApplication, ofFirst, [1, 3, { note: 'milk' }], ofFirst, ofApplication])
 })
 

@@ -60,11 +60,8 @@ const line = (operation: string, given: Partial<Record<Field, ReadonlyArray<stri
 
 const UPSTREAM = 'UPSTREAM '
 
-export const linesOf = ({
-  operations,
-  middleware,
-  upstreams = [],
-}: Omit<Audit, 'toString'>): ReadonlyArray<PolicyLine> => {
+export const linesOf = (audit: Omit<Audit, 'toString'>): ReadonlyArray<PolicyLine> => {
+  const { operations, middleware, upstreams = [] } = audit
   const named = groupedBy(operations, ({ operation }) => operation)
   return sorted([
     ...operations.map((audited) => lineOf(audited, (name) => (named.get(name) ?? []).map((one) => whoOf(one).join()))),

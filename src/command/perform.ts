@@ -101,10 +101,8 @@ const asvsTask = (
   { asvs = false, level, require }: { readonly asvs?: boolean; readonly level?: string; readonly require?: string },
   isOther: boolean,
 ): E.Either<string, Task | undefined> => {
-  if (!asvs)
-    return level === undefined && require === undefined
-      ? E.right(undefined)
-      : E.left('--level and --require need --asvs')
+  const isAlone = level === undefined && require === undefined
+  if (!asvs) return isAlone ? E.right(undefined) : E.left('--level and --require need --asvs')
   if (isOther) return E.left('--asvs cannot be combined with --write, --check, --openapi, --json or --sarif')
   const wrong = [level, require].find((one) => one !== undefined && !/^[123]$/.test(one))
   if (wrong !== undefined) return E.left(`a level is 1, 2 or 3, not "${wrong}"`)

@@ -121,16 +121,13 @@ export const addDocs = <S, C, T, D>(
 type DocsHandler = (ctx: Context, next: Next) => unknown
 
 // The document for a request, as an asset. Most applications never serve it, so its code is loaded for the first request
-const documentAsset = (
-  routed: Routed<DefaultState, DefaultContext>,
-  options: OpenApiOptions,
-): ((ctx: Context) => Promise<Page.Asset>) => {
+const documentAsset = (routed: Routed<DefaultState, DefaultContext>, options: OpenApiOptions) => {
   const loaded = loadOnce(async () => {
     const [{ cachedOpenApi }, { assetOf }] = await Promise.all([import('./document.js'), import('./docsPage.js')])
     return { edition: cachedOpenApi(routed, options), assetOf }
   })
   let last: { readonly json: string; readonly asset: Page.Asset } | undefined
-  return async ({ request }) => {
+  return async ({ request }: Context): Promise<Page.Asset> => {
     const { edition, assetOf } = await loaded()
     const { json } = edition(request)
     if (last?.json !== json) last = { json, asset: assetOf('application/json; charset=utf-8', json) }
@@ -213,13 +210,9 @@ const isOf =
     application === undefined || planOf(layer).applications.includes(application)
 
 /** Makes something of the operations to describe, as they are mounted where a request came in, once for each place. */
-const describing = <A>(
-  own: MountedRouter,
-  part: Part,
-  describe: (described: MountedRouter) => A,
-): ((ctx: Context) => A) => {
+const describing = <A>(own: MountedRouter, part: Part, describe: (described: MountedRouter) => A) => {
   const made = new WeakMap<MountedRouter, Map<string, A>>()
-  return (ctx) => {
+  return (ctx: Context): A => {
     const layer = own.stack.find(isPartOf(part))
     const router: MountedRouter = layer === undefined ? own : ctx['router']
     const base = layer === undefined ? '' : baseOf(String(ctx['routerPath']), String(layer.path), own.opts.prefix ?? '')

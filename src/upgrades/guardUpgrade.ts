@@ -272,11 +272,7 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
 
 // Nothing that is inherited, and no array of a parser of queries. A router of Koa takes no empty string for a parameter
 export const ownStrings = (parameters: Readonly<Record<string, unknown>>): PathParameters =>
-  bare(
-    Object.fromEntries(
-      Object.entries(parameters).filter((one): one is [string, string] => typeof one[1] === 'string' && one[1] !== ''),
-    ),
-  )
+  bare(Object.fromEntries(Object.entries(parameters).filter((one): one is [string, string] => is.isFilled(one[1]))))
 
 declareFactory('guardUpgrade', guardUpgrade)
 

@@ -77,42 +77,36 @@ describe('routes that are added late are guarded or not served', () => {
     return router.stack[0]!
   }
 
-  test.each(['/after-with-auth', '/after-routes', '/child/early', '/push/early', '/unshift/early', '/splice/early'])(
-    '%s is guarded',
-    async (path) => {
-      expect(await outcome(served.port, path, 'late')).toEqual(denied('a'))
-      expect(await outcome(served.port, path, 'late', tokenOf('a'))).toEqual(admitted('a'))
-    },
-  )
+  const late = ['/after-with-auth', '/after-routes', '/child/early', '/push/early', '/unshift/early', '/splice/early']
+  test.each(late)('%s is guarded', async (path) => {
+    expect(await outcome(served.port, path, 'late')).toEqual(denied('a'))
+    expect(await outcome(served.port, path, 'late', tokenOf('a'))).toEqual(admitted('a'))
+  })
 
   test('a guarded child keeps its own guard', async () => {
     expect(await outcome(served.port, '/guarded-child/early', 'late', tokenOf('a'))).toMatchObject({ calls: 0 })
     expect(await outcome(served.port, '/guarded-child/early', 'late', tokenOf('b'))).toEqual(admitted('b'))
   })
 
-  test.each(['/before-all', '/into-the-argument', '/child/after-mounting', '/guarded-child/after-mounting'])(
-    '%s is not served',
-    async (path) => {
-      expect(await outcome(served.port, path, 'late', tokenOf('a'))).toEqual(notFound)
-    },
-  )
+  const apart = ['/before-all', '/into-the-argument', '/child/after-mounting', '/guarded-child/after-mounting']
+  test.each(apart)('%s is not served', async (path) => {
+    expect(await outcome(served.port, path, 'late', tokenOf('a'))).toEqual(notFound)
+  })
 })
 
 // `@koa/router` 14 drops middleware of a router whose prefix has parameters (CVE-2026-9495); a guard is no such middleware
-test.each(['koa-router-12', 'koa-router-13', 'koa-router-14', '@koa/router'])(
-  'a guard of a router whose prefix has parameters, in %s',
-  async (name) => {
-    // Safe: these versions have the methods that are used here. Newer ones have a default export
-    const loaded = createRequire(import.meta.url)(name) as typeof Router & { readonly default?: typeof Router }
-    const teams = withAuth(a)(new (loaded.default ?? loaded)({ prefix: '/teams/:team' }))
-    teams.get('/notes', handler('notes')).get('/notes/:id', handler('notes'))
-    const { port } = await listen(appOf(teams.routes()))
-    for (const path of ['/teams/1/notes', '/teams/1/notes/7']) {
-      expect(await outcome(port, path, 'notes')).toEqual(denied('a'))
-      expect(await outcome(port, path, 'notes', tokenOf('a'))).toEqual(admitted('a'))
-    }
-  },
-)
+const versions = ['koa-router-12', 'koa-router-13', 'koa-router-14', '@koa/router']
+test.each(versions)('a guard of a router whose prefix has parameters, in %s', async (name) => {
+  // Safe: these versions have the methods that are used here. Newer ones have a default export
+  const loaded = createRequire(import.meta.url)(name) as typeof Router & { readonly default?: typeof Router }
+  const teams = withAuth(a)(new (loaded.default ?? loaded)({ prefix: '/teams/:team' }))
+  teams.get('/notes', handler('notes')).get('/notes/:id', handler('notes'))
+  const { port } = await listen(appOf(teams.routes()))
+  for (const path of ['/teams/1/notes', '/teams/1/notes/7']) {
+    expect(await outcome(port, path, 'notes')).toEqual(denied('a'))
+    expect(await outcome(port, path, 'notes', tokenOf('a'))).toEqual(admitted('a'))
+  }
+})
 
 describe('decisions of operations stay', () => {
   const served = serve(() => {
@@ -186,15 +180,12 @@ describe('middleware and guards', () => {
     return appOf(router.routes(), plain.routes())
   })
 
-  test.each(['/x', '/plain'])(
-    '`use` middleware before the guard of %s runs for a refused request; middleware after it does not',
-    async (path) => {
-      const realm = path === '/x' ? 'a' : 'b'
-      expect(await outcome(served.port, path, 'used')).toEqual({ ...denied(realm), calls: 1 })
-      expect(await outcome(served.port, path, 'behind')).toEqual(denied(realm))
-      expect(await outcome(served.port, path, 'x')).toEqual(denied(realm))
-    },
-  )
+  const used = { '/x': 'a', '/plain': 'b' }
+  test.each(Object.entries(used))('of %s: that before the guard alone runs for a refused request', async (path, by) => {
+    expect(await outcome(served.port, path, 'used')).toEqual({ ...denied(by), calls: 1 })
+    expect(await outcome(served.port, path, 'behind')).toEqual(denied(by))
+    expect(await outcome(served.port, path, 'x')).toEqual(denied(by))
+  })
 
   test.each(['/limited', '/plain'])('a function before the guard of %s runs for a refused request', async (path) => {
     expect(await outcome(served.port, path, 'limiter')).toEqual({ ...denied('b'), calls: 1 })

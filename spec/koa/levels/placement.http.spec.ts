@@ -151,24 +151,18 @@ describe('a misplaced guard that is seen when a request comes', () => {
     ['/derived', 'is in one operation twice; remove one'],
   ])('%s is a 500 for a valid credential, and the error names the fix', async (path, message) => {
     served.errors.length = 0
-    expect(await outcome(served.port, path, 'p', tokenOf('a'))).toEqual({
-      status: 500,
-      challenge: undefined,
-      says: 'Internal Server Error',
-      calls: 0,
-    })
+    const crashed = { status: 500, challenge: undefined, says: 'Internal Server Error', calls: 0 }
+    expect(await outcome(served.port, path, 'p', tokenOf('a'))).toEqual(crashed)
     expect(String(served.errors[0])).toContain(message)
     if (message.startsWith('outside')) expect(String(served.errors[0])).toContain(operationOrRouter)
   })
 
   // If a route has the same path as the middleware, the two cannot be distinguished: then the guard protects the route
-  test.each(['/used/x', '/same', '/below', '/twice', '/apart', '/composed', '/derived', '/ahead'])(
-    '%s admits no request without a credential',
-    async (path) => {
-      const { status, calls } = await outcome(served.port, path, 'p')
-      expect([[401, 500].includes(status), calls]).toEqual([true, 0])
-    },
-  )
+  const paths = ['/used/x', '/same', '/below', '/twice', '/apart', '/composed', '/derived', '/ahead']
+  test.each(paths)('%s admits no request without a credential', async (path) => {
+    const { status, calls } = await outcome(served.port, path, 'p')
+    expect([[401, 500].includes(status), calls]).toEqual([true, 0])
+  })
 
   test('a guard that is hidden in the middleware of an operation guards it', async () => {
     expect(await outcome(served.port, '/ahead', 'p', tokenOf('a'))).toMatchObject({ status: 200, calls: 1 })

@@ -61,11 +61,8 @@ describe(`levels.ts rests on these facts of ${named}`, () => {
     const nested = new Router()
     nested.get('/a', handle).get('/b', handle)
     router.get('/x', handle).post('/x', handle).del('/x', handle).all('/y', handle)
-    router
-      .get('name', '/named', handle)
-      .get(['/one', '/two'], handle)
-      .get(/^\/re$/, handle)
-    router.redirect('/from', '/to')
+    router.get('name', '/named', handle).get(['/one', '/two'], handle)
+    router.get(/^\/re$/, handle).redirect('/from', '/to')
     router.register('/registered', ['get'], handle)
     use(router, go)
     use(router, '/sub', go, go)

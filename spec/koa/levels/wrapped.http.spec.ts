@@ -145,19 +145,16 @@ describe('R06 two copies of the package are one', () => {
     const other = await import('koa-with-auth')
     expect(other.withAuth).not.toBe(withAuth)
     const theirs = guardsMadeBy(other.withAuth as Factory, other.also)
+    const named = fc.constantFrom(...Object.keys(tracers).slice(0, 3))
     await fc.assert(
-      fc.asyncProperty(
-        plans(guards.length),
-        fc.constantFrom(...Object.keys(tracers).slice(0, 3)),
-        async (plan, name) => {
-          const expected = await answersOf(tracedRoot(plan, noTracer))
-          let turn = 0
-          const alternating = (at: number): Guard<unknown> => (turn++ % 2 === 0 ? guards : theirs)[at]!
-          expect(await answersOf(tracedRoot(plan, noTracer, alternating))).toEqual(expected)
-          turn = 1
-          expect(await answersOf(tracedRoot(plan, tracers[name]!, alternating))).toEqual(expected)
-        },
-      ),
+      fc.asyncProperty(plans(guards.length), named, async (plan, name) => {
+        const expected = await answersOf(tracedRoot(plan, noTracer))
+        let turn = 0
+        const alternating = (at: number): Guard<unknown> => (turn++ % 2 === 0 ? guards : theirs)[at]!
+        expect(await answersOf(tracedRoot(plan, noTracer, alternating))).toEqual(expected)
+        turn = 1
+        expect(await answersOf(tracedRoot(plan, tracers[name]!, alternating))).toEqual(expected)
+      }),
       { numRuns },
     )
   })
