@@ -2,6 +2,7 @@
 import { UnavailableError } from 'koa-with-auth'
 import { memoryStore, oneTimeIds, type Store } from 'koa-with-auth/stores'
 import { describe, expect, it, vi } from 'vitest'
+import { isUsedIn } from '../../src/stores/oneTimeIds.js'
 import { noting, overEveryStore } from '../support/stores/stores.js'
 
 const LONG = 60_000
@@ -90,6 +91,14 @@ it('C-03 the store gets digests that say what they are for', async () => {
   expect(calls).toEqual(['insert', 'insert', 'update', 'update'])
   for (const [key] of given) expect(key).toMatch(/^koa-with-auth\/once\/[A-Za-z0-9_-]{43}$/)
   expect(JSON.stringify(given)).not.toContain('secret')
+})
+
+it('C-03 a look at an id says whether it is used, and uses nothing', async () => {
+  const store = memoryStore()
+  const { use, release } = oneTimeIds(store, 'shop')
+  const look = () => isUsedIn(store, 'shop', 'a')
+  const seen = [await look(), await use('a', LONG), await look(), await release('a'), await look()]
+  expect(seen).toEqual([false, true, true, undefined, false])
 })
 
 describe('C-03 an outage', () => {

@@ -80,6 +80,7 @@ describeWithRedis('redisStore', () => {
       ['noeviction', async () => 'maxmemory_policy:noeviction\r\ncluster_enabled:0'],
       ['INFO that is not allowed', async () => Promise.reject(new Error('NOPERM this user has no permissions'))],
       ['INFO that answers something else', async () => 7],
+      ['INFO without a policy', async () => 'cluster_enabled:0'],
     ])('%s is silent, and is asked for once', async (_name, info) => {
       const command = await connected()
       const { asked, noting } = noted((args, key) => (args[0] === 'INFO' ? info(args, key) : command(args, key)))

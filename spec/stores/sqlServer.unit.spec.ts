@@ -262,6 +262,7 @@ for (const of of kinds)
         ['rows as arrays in an object', { rows: [['a', 'b']] }],
         ['rows as arrays, in a pair', [[['a', 'b']], []]],
         ['a pair of rows and a count', [[{ id: 'a', text: 'b' }], 1]],
+        ['rows in an array of one', [[{ id: '61', text: '62' }]]],
         ['a row of another table', [{ id: '61', sess: {} }]],
         ['a row of another table, in a pair', [[{ id: '61', sess: {} }], []]],
         ['a column that was parsed', [{ id: '61', text: { user: 'anna' } }]],
@@ -305,10 +306,7 @@ for (const of of kinds)
       await asOwner(of.kind, of.within(name, over.join('; ')))
       const counts = async () => {
         const [row] = of.rowsIn(
-          await query(
-            'select (select count(*) from auth_texts) texts, (select count(*) from auth_members) members',
-            [],
-          ),
+          await query('select (select count(*) from auth_texts) a, (select count(*) from auth_members) b', []),
         )
         return Object.values(row ?? {}).map(Number)
       }

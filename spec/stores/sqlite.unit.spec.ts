@@ -228,9 +228,7 @@ describeUnless(hasNative ? undefined : 'no node:sqlite; use Node 22.13 or later'
     const url = `file:${join(folder, name)}`
     for (const [writer, reader] of [engines, [...engines].reverse()]) {
       const first = openSqlite(url, writer)
-      first.exec(
-        `pragma journal_mode = wal; create table if not exists a (by text); insert into a values ('${writer}')`,
-      )
+      first.exec(`pragma journal_mode=wal; create table if not exists a (by text); insert into a values ('${writer}')`)
       const second = openSqlite(url, reader)
       expect(second.prepare('select by from a order by rowid desc limit 1').all()[0]?.['by']).toBe(writer)
       first.close()

@@ -40,10 +40,7 @@ describe('a store that fails', () => {
     for (const store of ['api-keys', 'passkeys'] as const) {
       await expect(within(store, 1000)(() => Promise.reject(refused))).rejects.toThrow('the store of')
     }
-    expect(warnings.map(([text]) => text.split(' failed')[0])).toEqual([
-      'the store of API keys',
-      'the store of passkeys',
-    ])
+    expect(warnings.map(([one]) => one.split(' failed')[0])).toEqual(['the store of API keys', 'the store of passkeys'])
   })
 })
 

@@ -27,10 +27,7 @@ const date = is.that((value) => value instanceof Date && Number.isFinite(value.g
 
 const keyScopes = is.listOf(isScope, 'must be an array of strings of printable ASCII without blanks, quotes and "\\"')
 
-const lastFour = is.that(
-  (value) => isKeepable(value) && value.length <= 4,
-  'must be a string of at most four characters',
-)
+const lastFour = is.that((value) => isKeepable(value) && value.length <= 4, 'must be a string of at most 4 characters')
 
 const newKeyChecks: Checks<NewKey<unknown>> = {
   // the codec checks it

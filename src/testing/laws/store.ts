@@ -259,11 +259,7 @@ const storeLaws: ReadonlyArray<StoreLaw> = [
       const over = lawKey()
       await store.insert(over, 'a', SHORT)
       await waitUntilOver(elapse, store, over)
-      expect(
-        'how many of 20 insert over an expired text',
-        await winners(20, (at) => store.insert(over, `${at}`, LONG)),
-        1,
-      )
+      expect('how many of 20 insert over expired text', await winners(20, (at) => store.insert(over, `${at}`, LONG)), 1)
     },
   },
   {
