@@ -230,9 +230,9 @@ describe('violations', () => {
       [bearer, {}],
       [null, { public: ['GET /0'] }],
     ] as const) {
-      // prettier-ignore
-      const app = new Koa().use(new Router().routes())
-      expect(await broken(app, routed(auth), options)).toStrictEqual(['GET /0: no request reached it'])
+      // the second one answers 405
+      for (const other of [new Router(), new Router().post('/0', handler)])
+        expect(await broken(serving(other), routed(auth), options)).toStrictEqual(['GET /0: no request reached it'])
     }
   })
 

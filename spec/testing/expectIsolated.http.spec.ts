@@ -368,13 +368,13 @@ it('objects inside of others are deleted first', async () => {
 })
 
 describe('a list', () => {
-  const listing = (text: string, ids = ['note.1', 'note.2']): Koa => {
+  const listing = (text: string, ids = ['note.1', 'note.2'], answer = (ctx: Context) => void (ctx.body = 'text')) => {
     const owners = new Map(ids.map((id, at) => [id, at === 0 ? 'anna' : 'bert']))
     const user = httpBearer({ authenticate: (_request, token) => ({ name: token }) })
     const find = (id: string, { name }: { readonly name: string }) => owners.get(id) === name
     const router = new Router()
     router.get('/notes', withAuth(user), (ctx) => (ctx.body = text))
-    router.get('/notes/:id', withAuth(user, owned('note', { param: 'id', find })), (ctx) => (ctx.body = 'text'))
+    router.get('/notes/:id', withAuth(user, owned('note', { param: 'id', find })), answer)
     const app = new Koa()
     app.use(router.routes())
     return app
@@ -389,6 +389,14 @@ describe('a list', () => {
     await expectIsolated(listing('note.20, xnote.2, note-2 and note.11'), options)
     const short = { ...options, objects: { id: { anna: ['nt.1'], bert: ['nt.2'] } } }
     await expectIsolated(listing('nt.1 and nt.2', ['nt.1', 'nt.2']), short)
+  })
+
+  it('does not count an own id that is answered with a redirect', async () => {
+    const { message } = await brokenIn(
+      listing('', undefined, (ctx) => void ctx.redirect('/')),
+      options,
+    )
+    expect(message).toContain('an own id of anna is not answered with a 2xx')
   })
 
   it.each(['note.2', 'note.20 and (note.2)', '"note.2"'])('must not have the id of another user: %s', async (text) => {

@@ -10,6 +10,7 @@ import {
   distinctLocations,
   locationsIn,
   valuesAt,
+  withoutCredential,
 } from '../../src/testing/CredentialLocation.js'
 import { fromOtherSite, printed } from '../../src/testing/requests.js'
 
@@ -97,6 +98,7 @@ describe('a request as data', () => {
 
   it('is merged: the last path counts, and the queries of all', () => {
     expect(mergeRequests({ url: '/a?x=1' }, { url: '/b?y=1?z' }, { url: '/' }).url).toBe('/b?x=1&y=1?z')
+    expect(withoutCredential(at('query key'), { url: '/?keys=1&key=2' }).url).toBe('/?keys=1')
     expect(addCredential(at('query key'), '\ud800', {}).url).toBe('/?key=%EF%BF%BD')
   })
 

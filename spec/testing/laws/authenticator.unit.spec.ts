@@ -96,6 +96,14 @@ describe('the law "refuses others" finds', () => {
     )
   })
 
+  it('a pair without the user name', async () => {
+    const careless = httpBasicAuth({
+      authenticate: (_request, name, password) => ['', 'admin'].includes(name) && password === 'secret' && { name },
+    })
+    const [breach] = await breachesOf(careless, { valid: [{ username: 'admin', password: 'secret' }] })
+    expect(breach?.law).toMatch(/^refuses wrong/)
+  })
+
   it.each([
     ['the first of two values', (keys: ReadonlyArray<string>) => keys[0] !== keys[1] && keys[0] === 'Partner-Key'],
     ['the last of two values', (keys: ReadonlyArray<string>) => keys[0] !== keys[1] && keys[1] === 'Partner-Key'],
@@ -167,6 +175,14 @@ describe('the law "lets in" finds', () => {
     expect(breach?.law).toBe('lets in valid requests')
     expect(breach?.fix).toMatch(/^a principal/)
   })
+})
+
+it('the law "lets in" finds a falsy principal', async () => {
+  // Safe: a caller without types could make this
+  const made = Object.assign(() => right, right, { evaluate: () => E.right('') }) as unknown as typeof right
+  expect((await breachesOf(made, { valid })).map(({ fix }) => fix)).toContainEqual(
+    expect.stringMatching(/^a principal must be truthy/),
+  )
 })
 
 describe('the law "deterministic" finds', () => {
