@@ -129,15 +129,6 @@ describe('the kinds of the root', () => {
       'GET /root/me; who=[session in cookie session or bearer session]',
     )
   })
-
-  it('name the cookie alone without bearer', async () => {
-    const { ask, router } = await rootSite({ bearer: false })
-    expect((await ask('/root/me')).headers.get('WWW-Authenticate')).toBe('Session realm="api"')
-    expect(openApi(router, { title: 'Shop', version: '1' }).paths?.['/root/me']?.get?.security).toEqual([
-      { cookie_session: [] },
-    ])
-    expect(audit(router).operations[0]?.protection).toBe('session in cookie session')
-  })
 })
 
 describe('a nonce of DPoP', () => {

@@ -119,15 +119,6 @@ describeLastingStores((store) => {
   })
 
   describe('a new id in the same request', () => {
-    it('by regenerate() keeps the sign-in, and ends the old id', async () => {
-      const { one } = await signedInApp(store)
-      const before = one.copy()
-      await one.post('/renew')
-      expect(one.cookies.get('session')).not.toBe(before.cookies.get('session'))
-      await expectSignedIn(one, anna)
-      await expectAnonymous(before)
-    })
-
     it('after a sign-out does not take a record that the operation kept', async () => {
       const { one } = await signedInApp(store, {
         acts: {

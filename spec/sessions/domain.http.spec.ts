@@ -79,11 +79,6 @@ describe('the cookie', () => {
     expect(setCookies(await visitor().ask('/own'))).toEqual(['sessions=a; path=/; httponly'])
   })
 
-  it('is left out where an operation throws', async () => {
-    const { visitor } = await sessionsApp(undefined, { domain })
-    expect(setCookies(await visitor().post('/login/throw'))).toEqual([])
-  })
-
   it('has no domain without the option, even from a polluted prototype', async () => {
     pollute({ domain })
     const { visitor } = await sessionsApp()

@@ -155,14 +155,6 @@ describeEveryOther((store) => {
       await expectUser(one, 'anna')
     })
 
-    it('a sign-in that was taken back is not listed', async () => {
-      const s = await fresh(store)
-      const visitor = s.visitor()
-      s.app.silent = true
-      await visitor.post('/login/throw')
-      expect(await s.listed(visitor, 'anna')).toEqual([])
-    })
-
     it('a second sign-in in one browser replaces the first in the list', async () => {
       const s = await fresh(store)
       const visitor = await s.signedIn()

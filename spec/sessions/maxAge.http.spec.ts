@@ -60,14 +60,6 @@ it('an operation that catches the error keeps its session, and the length of it'
   expect((await one.post('/remember')).body).toBe(1000)
 })
 
-it('for a visitor without a session it throws, too', async () => {
-  const { visitor, errors } = await sessionsApp(undefined, {
-    acts: { '/remember': (ctx) => Object.assign(ctx['session'] as object, { maxAge: 1000 }) },
-  })
-  expect((await visitor().post('/remember')).status).toBe(500)
-  expect(String(errors[0])).toMatch(/maxAge/)
-})
-
 it('logIn(ctx, user, { idle }) decides how long the cookie lasts', async () => {
   const { visitor } = await sessionsApp(undefined, {
     acts: { '/for-a-minute': (ctx, { logIn }) => logIn(ctx, anna, { idle: 60_000 }) },
