@@ -19,7 +19,7 @@ const records = (store: Store = memoryStore()): SessionRecords => ({
 
 it('a key is of one application, one user and one entry, however their names are cut', () => {
   const keys = [
-    ...[stampKey('shop', 'anna'), stampKey('shopa', 'nna'), stampKey('shop', 'bert'), stampKey('', 'shopanna')],
+    ...[stampKey('shop', 'anna'), stampKey('shopa', 'nna'), stampKey('shop', 'bert'), stampKey('other', 'anna')],
     ...[entryKey('shop', 'anna', 'x'), entryKey('shop', 'bert', 'x'), entryKey('shop', 'ann', 'ax')],
     entryKey('other', 'anna', 'x'),
   ]

@@ -43,7 +43,10 @@ describe('a route with as: bearer', () => {
 
   it('leaves the session of a browser as it is', async () => {
     const { ask, cookieIn } = await deviceSite()
+    const clock = stoppedClock()
     const Cookie = cookieIn(await ask('/cookie', {}, {}))
+    // also where it would be prolonged
+    clock.move(13 * 3_600_000)
     const { body, headers } = await ask('/device/sign-in', { Cookie }, password)
     expect(headers.getSetCookie()).toEqual([])
     expect((await ask('/me', { Cookie })).status).toBe(200)

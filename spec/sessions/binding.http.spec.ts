@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest'
 import { sessionKey, textAt } from '../../src/sessions/SessionRecords.js'
 import { programName } from '../../src/sessions/programName.js'
 import {
-  anna,
   expectAnonymous,
   expectSignedIn,
   sessionsApp,
