@@ -229,16 +229,8 @@ describe('authSettings', () => {
     ['B-05 a realm with CR LF', { realm: 'a\r\nSet-Cookie: x=1' }, /realm/],
     ['a realm outside of ASCII', { realm: '\u00e4' }, /realm/],
     ['a realm that is a number', { realm: 7 }, /realm/],
-    [
-      'an errorMapper that is not a function',
-      { errorMapper: {} },
-      /^authSettings\({ errorMapper }\) must be a function/,
-    ],
-    [
-      'an errorMapper with three parameters',
-      { errorMapper: (_a: 1, _b: 2, _c: 3) => 1 },
-      /errorMapper.* takes 3 parameters/,
-    ],
+    ['an errorMapper that is no function', { errorMapper: {} }, /^authSettings\({ errorMapper }\) must be a function/],
+    ['an errorMapper of three', { errorMapper: (_a: 1, _b: 2, _c: 3) => 1 }, /errorMapper.* takes 3 parameters/],
   ]
 
   it.each(refused)('is a TypeError that names the place for %s', (_description, options, message) => {

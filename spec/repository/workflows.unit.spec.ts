@@ -51,14 +51,11 @@ describe('the workflows', () => {
     expect(workflow.permissions).toStrictEqual({ contents: 'read' })
   })
 
-  it.each(jobs)(
-    '$name: has no more permissions than it needs, and ends',
-    ({ name, permissions = {}, uses, ...job }) => {
-      const written = Object.keys(permissions).filter((one) => permissions[one] !== 'read')
-      expect(written.sort()).toStrictEqual([...(allowed[name] ?? [])].sort())
-      if (uses === undefined) expect(job['timeout-minutes']).toBeGreaterThan(0)
-    },
-  )
+  it.each(jobs)('$name: may do no more than it needs, and ends', ({ name, permissions = {}, uses, ...job }) => {
+    const written = Object.keys(permissions).filter((one) => permissions[one] !== 'read')
+    expect(written.sort()).toStrictEqual([...(allowed[name] ?? [])].sort())
+    if (uses === undefined) expect(job['timeout-minutes']).toBeGreaterThan(0)
+  })
 
   it('pin each action of others by its commit', () => {
     const actions = steps.flatMap(({ uses }) => uses ?? [])
@@ -119,11 +116,9 @@ describe('.ci/run in a clone of depth 1', () => {
   const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-shallow-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
   const origin = join(folder, 'origin')
+  const identity = ['-c', 'user.name=a', '-c', 'user.email=a@example.com']
   const git = (cwd: string, ...args: ReadonlyArray<string>) =>
-    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@example.com', ...args], {
-      cwd,
-      encoding: 'utf8',
-    }).trim()
+    execFileSync('git', [...identity, ...args], { cwd, encoding: 'utf8' }).trim()
   const commit = (releases: ReadonlyArray<object>): string => {
     writeFileSync(join(origin, 'spec/bench/releases.json'), JSON.stringify(releases))
     git(origin, 'add', '.')

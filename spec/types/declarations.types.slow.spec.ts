@@ -34,29 +34,17 @@ router.use(withAuth(bearer))
 api.use('/x', withAuth(bearer))
 router.get('/', withAuth(bearer, authorize((one: { email: string }) => one.email === '')), () => {})
 `
+const late = 'write the guard after the path and at most three functions: router.get(path, withAuth(a), handler)'
+const used = 'router.use takes no guard: write withAuth(a)(router), or router.get(path, withAuth(a), handler)'
 const fixes = [
-  'write the guard after the path and at most three functions: router.get(path, withAuth(a), handler)',
-  'write the guard after the path and at most three functions: router.get(path, withAuth(a), handler)',
-  'router.use takes no guard: write withAuth(a)(router), or router.get(path, withAuth(a), handler)',
-  'router.use takes no guard: write withAuth(a)(router), or router.get(path, withAuth(a), handler)',
+  ...[late, late, used, used],
   "Property 'email' is missing in type '{ user: string; }' but required in type '{ email: string; }'",
 ]
 
 let project: PackedProject
 beforeAll(() => {
-  project = packedProject([
-    'koa',
-    '@koa/router',
-    'fp-ts',
-    'io-ts',
-    'jose',
-    'oauth4webapi',
-    'openid-client',
-    'valibot',
-    'zod',
-    '@types/koa',
-    '@types/node',
-  ])
+  const beside = ['koa', '@koa/router', 'fp-ts', 'io-ts', 'jose', 'oauth4webapi', 'openid-client', 'valibot', 'zod']
+  project = packedProject([...beside, '@types/koa', '@types/node'])
   cpSync(fixtures, project.folder, { recursive: true })
   mistakes.forEach(({ wrong, right }, at) => {
     writeFileSync(join(project.folder, `wrong${at}.ts`), `${prelude}\n${wrong}\n`)
@@ -73,19 +61,12 @@ describe('with the peers of the repository', () => {
     writeFileSync(join(project.folder, 'shown.ts'), shown)
     writeFileSync(join(project.folder, 'misplaced.ts'), misplaced)
     const { paths: _, ...options } = ownOptions()
-    const files = readdirSync(project.folder).filter((name) => name.endsWith('.ts'))
-    found = typecheck(
-      files.map((name) => join(project.folder, name)),
-      {
-        ...options,
-        module: ts.ModuleKind.NodeNext,
-        moduleResolution: ts.ModuleResolutionKind.NodeNext,
-        skipLibCheck: false,
-        typeRoots: [join(project.folder, 'node_modules/@types')],
-        noUnusedLocals: false,
-      },
-      project.folder,
-    )
+    const names = readdirSync(project.folder).filter((name) => name.endsWith('.ts'))
+    const files = names.map((name) => join(project.folder, name))
+    const next = { module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext }
+    const typeRoots = [join(project.folder, 'node_modules/@types')]
+    const strict = { ...options, ...next, skipLibCheck: false, typeRoots, noUnusedLocals: false }
+    found = typecheck(files, strict, project.folder)
   })
 
   it('the declarations and those that they import have no mistake (skipLibCheck: false)', () => {
@@ -149,9 +130,8 @@ describe.each(Object.keys(peers) as (keyof typeof peers)[])('with %s', (pair) =>
   beforeAll(() => {
     folder = peersProject(project.folder, pair.replaceAll(/\W+/g, '-'), peers[pair], fixtures)
     // Every entry point, also those that no fixture names; both as ES modules import them and as CommonJS requires them
-    const { exports } = JSON.parse(
-      readFileSync(join(project.folder, 'node_modules/koa-with-auth/package.json'), 'utf8'),
-    )
+    const manifest = join(project.folder, 'node_modules/koa-with-auth/package.json')
+    const { exports } = JSON.parse(readFileSync(manifest, 'utf8'))
     const entries = Object.keys(exports).filter((entry) => !entry.endsWith('.json'))
     const lines = entries.map((entry, at) => `export * as e${at} from 'koa-with-auth${entry.slice(1)}'\n`)
     for (const name of ['entries.ts', 'required.cts']) writeFileSync(join(folder, name), lines.join(''))

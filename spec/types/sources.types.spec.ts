@@ -49,19 +49,9 @@ describe('examples', () => {
 
 // Predicates, readers of a request field, the default mapper, and calls that are one line
 const needsNone = [
-  'addProof',
-  'defaultErrorMapper',
-  'fromAuthorization',
-  'fromCookie',
-  'fromHeader',
-  'fromQuery',
-  'isAuthenticator',
-  'logOut',
-  'proofsOf',
-  'sessionLoginAuth',
-  'sessionLoginAuthSuperuser',
-  'afterRpLogout',
-  'emailVerification',
+  ...['isAuthenticator', 'fromAuthorization', 'fromCookie', 'fromHeader', 'fromQuery', 'defaultErrorMapper'],
+  ...['addProof', 'proofsOf', 'logOut', 'afterRpLogout', 'emailVerification'],
+  ...['sessionLoginAuth', 'sessionLoginAuthSuperuser'],
 ]
 
 describe('public exports', () => {
@@ -101,13 +91,11 @@ describe('public exports', () => {
   )
 
   // These are exported as a namespace, so their examples are those of the file
-  it.each(
-    Object.entries({
-      AuthError: 'AuthError',
-      Authenticator: 'instances',
-      Challenge: 'Challenge',
-    }),
-  )('%s has an example', (name, file) => {
+  it.each([
+    ['AuthError', 'AuthError'],
+    ['Authenticator', 'instances'],
+    ['Challenge', 'Challenge'],
+  ])('%s has an example', (name, file) => {
     const own = examplesOf(`src/core/${file}.ts`).filter(({ code }) => code.includes(`${name}.`))
     expect(own).not.toStrictEqual([])
   })
@@ -125,11 +113,8 @@ describe('an option that does not take undefined is found', () => {
 })
 
 describe('the options of every entry point', () => {
-  const all = optionalProperties(
-    program,
-    entries.map(({ path }) => path),
-    `${repository}src/`,
-  )
+  const paths = entries.map(({ path }) => path)
+  const all = optionalProperties(program, paths, `${repository}src/`)
 
   it('are found', () => {
     const ways = all.map(({ way }) => way)
