@@ -70,10 +70,7 @@ const addMember = (self: StoreMemory, set: string, member: string, until: number
  * assert.deepStrictEqual(await store.get(['a', 'b']), ['text', undefined])
  */
 export const memoryStore = (): Store => {
-  warnOfWorkers(
-    'memoryStore() is the memory of one process',
-    'use sqliteStore, redisStore or another store of all workers',
-  )
+  warnOfWorkers('memoryStore() is the memory of one process', 'use redisStore or another store of all workers')
   const self: StoreMemory = { texts: new Map(), sets: new Map(), overBy: steadyClock(), writes: 0 }
   return {
     get: (keys) => keys.map((key) => liveText(self, key)?.text),
