@@ -43,8 +43,11 @@ describe('the request to the server', () => {
       const askedAt = (at: string) => asked.filter((one) => one.path === at).length
       const { status } = await discovered()
       state.documents[path] = { issuer, introspection_endpoint: endpoint }
-      state.answer = active({ iss: issuer })
-      for (let time = 0; time < 2; time++) expect(await status('t')).toBe(200)
+      // RFC 7662 §2.2: it may be left out
+      for (const iss of [issuer, undefined]) {
+        state.answer = active({ iss })
+        expect(await status('t')).toBe(200)
+      }
       state.answer = active({ iss: 'https://evil.example' })
       expect(await status('t')).toBe(401)
       expect([askedAt(path), askedAt('/introspect')]).toEqual([1, 3])

@@ -7,6 +7,7 @@ import { apiKeys } from 'koa-with-auth/keys'
 import { memoryStore } from 'koa-with-auth/stores'
 import Router from '@koa/router'
 import { describe, expect, it } from 'vitest'
+import { pollute } from '../support/runs/pollute.js'
 import { API, identityProvider } from '../support/servers/identityProvider.js'
 import { sendLines } from '../support/sites/guardedApp.js'
 import { ask, listen } from '../support/servers/server.js'
@@ -61,12 +62,17 @@ describe('mcpScopes', () => {
     ['base64 that is none', 400, 'tools/call', '=?base64?Z3L?='],
   ])('%s', async (_case, status, method, name, http) => {
     const { call } = await site()
-    const fields = {
-      ...(method !== undefined && { 'mcp-method': method }),
-      ...(name !== undefined && { 'mcp-name': name }),
-    }
+    const named = Object.entries({ 'mcp-method': method, 'mcp-name': name })
+    const fields = Object.fromEntries(named.flatMap(([field, value]) => (value === undefined ? [] : [[field, value]])))
     const answer = await call('other', fields, http)
     expect([answer.status, answer.ran]).toEqual([status, status === 200 ? 1 : 0])
+  })
+
+  it('R09 an inherited * lists no name', async () => {
+    const { call } = await site()
+    pollute({ '*': [] })
+    const answer = await call('other', { 'mcp-method': 'resources/read', 'mcp-name': 'file:///b' })
+    expect([answer.status, answer.ran]).toEqual([403, 0])
   })
 
   it('a field twice is a 400, and without a token it is a 401 first', async () => {
@@ -123,9 +129,12 @@ describe('mcpScopes', () => {
     expect(ran).toBe(0)
   })
 
-  it.each([[{}], [{ x: 1 }], [{ x: { y: 'z' } }], [{ x: { y: ['a b'] } }], [null]])('%j is a TypeError', (wrong) => {
-    expect(() => mcpScopes(wrong as never)).toThrow(TypeError)
-  })
+  it.each([[{}], [{ x: 1 }], [{ x: { y: 'z' } }], [{ x: { y: ['a b'] } }], [{ x: new Map() }], [null]])(
+    '%j is a TypeError',
+    (wrong) => {
+      expect(() => mcpScopes(wrong as never)).toThrow(TypeError)
+    },
+  )
 })
 
 describe('the document of a protected resource', () => {

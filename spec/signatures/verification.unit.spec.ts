@@ -69,15 +69,46 @@ it('A-43 a component is read and written once, however many signatures cover it'
   expect(await stepsWith(8)).toBeLessThan(5 * (await stepsWith(1)))
 })
 
+/** The result for a signature that covers another component than it signed: `invalid signature` if the component can be covered. */
+const covering = (
+  component: string,
+  field: string,
+  components: HttpSignatureOptions<string>['components'],
+  value = 'sig=1',
+) => {
+  const { fields } = signed({}, { fields: [[field, value]] })
+  const lines = fields.map(([name, sent]) => [name, sent.replace('"@target-uri"', component)] as const)
+  return result({ url: '/x', fields: lines }, { components })
+}
+
 it('a field counts as covered as its lines, as bytes and as parsed, and not by a member', async () => {
-  const { fields } = signed({}, { fields: [['Priority', 'a=1']] })
-  const covering = (component: string) => {
-    const lines = fields.map(([name, value]) => [name, value.replace('"@target-uri"', component)] as const)
-    return result({ url: '/x', fields: lines }, { components: ['@method', 'priority'] })
-  }
-  for (const whole of ['"priority"', '"priority";bs', '"priority";sf'])
-    expect([whole, await covering(whole)]).toEqual([whole, 'invalid signature'])
-  expect(await covering('"priority";key="a"')).toBe('invalid components')
+  for (const [flag, expected] of [
+    ['', 'invalid signature'],
+    [';bs', 'invalid signature'],
+    [';sf', 'invalid signature'],
+    [';key="sig"', 'invalid components'],
+  ] as const)
+    expect([flag, await covering(`"priority"${flag}`, 'Priority', ['@method', 'priority'])]).toEqual([flag, expected])
+})
+
+it('an outage ends the decision: no other signature is asked', async () => {
+  const { privateKey: key } = generateKeyPairSync('ed25519')
+  const spent = { use: () => Promise.reject(new Error('down')) }
+  const both = [signed({ nonce: 'n' }), signed({ nonce: 'm', key, label: 'other' })]
+  expect(await result({ fields: both.flatMap(({ fields }) => fields), url: '/x' }, { spent })).toMatch(/^unavailable/)
+})
+
+it('a line that was folded is one line', async () => {
+  expect(await covering('"x-a"', 'X-A', ['@method'], 'a\r\n  b')).toBe('invalid signature')
+})
+
+it.each([
+  ...['accept-signature', 'cache-status', 'content-digest', 'priority', 'repr-digest', 'signature', 'signature-agent'],
+  ...['signature-input', 'want-content-digest', 'want-repr-digest'],
+])('a member of the dictionary %s can be covered', async (name) => {
+  const field = name === 'signature' || name === 'signature-input' ? 'X-Other' : name
+  expect(await covering(`"${name}";key="sig"`, field, ['@method'])).toBe('invalid signature')
+  expect(await covering(`"${name}";key="other"`, field, ['@method'])).toBe('invalid components')
 })
 
 it('the bytes of a signature have no parameters', async () => {
