@@ -22,18 +22,14 @@ it('26.5 audit(app) reports all routers with the settings above them, as the com
   const read = await auditedOf({ name: 'app', value: app })
   if (E.isLeft(read)) throw new Error(read.left)
   expect(JSON.stringify(audit(app))).toBe(JSON.stringify(read.right.audit))
-  expect(audit(app).operations.map(({ operation, csrf }) => [operation, csrf])).toEqual([
-    ['GET /:any', 'not needed'],
-    ['GET /x', 'not needed'],
-    ['POST /x', 'off'],
-  ])
+  const checks = audit(app).operations.map(({ operation, csrf }) => `${operation} ${csrf}`)
+  expect(checks).toEqual(['GET /:any not needed', 'GET /x not needed', 'POST /x off'])
   expect(audit(app).operations[1]?.shadowedBy).toMatchObject([{ operation: 'GET /:any', access: 'public' }])
 })
 
 it('26.5 an application without a router is a TypeError', () => {
-  expect(() => audit(new Koa())).toThrow(
-    new TypeError('audit(app): the application mounts no router; write app.use(router.routes()) first'),
-  )
+  const why = 'audit(app): the application mounts no router; write app.use(router.routes()) first'
+  expect(() => audit(new Koa())).toThrow(new TypeError(why))
 })
 
 const provider = oidc({ issuer: 'https://login.example', client: { id: 'shop' }, callback: '/callback' })
@@ -70,15 +66,12 @@ it.each<
   ['for each user', {}, { per: 'user' }, `changed: ${tokens} was ${of} session, is ${of} user`],
 ])('an upstream that is %s is a difference', (_name, was, is, said) => {
   const [before, after] = [was, is].map((one) => (one === undefined ? calling() : calling(one)))
-  expect(
-    differencesOf(before!, after!).map((one) => `${one.direction}: ${one.text.replace(`${one.operation}: `, '')}`),
-  ).toEqual([said])
+  const [one, ...more] = differencesOf(before!, after!)
+  expect([`${one?.direction}: ${one?.text.replace(`${one.operation}: `, '')}`, more]).toEqual([said, []])
 })
 
-it.each([`${line}; who=public`, 'UPSTREAM https://api.example; scope=read', line.replace('UPSTREAM', 'GET')])(
-  '%s is no line of a policy file',
-  (wrong) => {
-    const text = policyText(calling({})).replace(line, wrong)
-    expect(readPolicy(new TextEncoder().encode(text))).toMatchObject({ _tag: 'Left' })
-  },
-)
+const wrongs = [`${line}; who=public`, 'UPSTREAM https://api.example; scope=read', line.replace('UPSTREAM', 'GET')]
+it.each(wrongs)('%s is no line of a policy file', (wrong) => {
+  const text = policyText(calling({})).replace(line, wrong)
+  expect(readPolicy(new TextEncoder().encode(text))).toMatchObject({ _tag: 'Left' })
+})

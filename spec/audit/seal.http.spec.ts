@@ -8,6 +8,7 @@ import { expectGuarded } from 'koa-with-auth/testing'
 import { exampleApp } from '../../examples/api/app.js'
 import { openDatabase } from '../../examples/api/database.js'
 import { get } from '../support/models/levels.js'
+import { messageOf } from '../support/projects/mistakes.js'
 import { listen } from '../support/servers/server.js'
 import { addDocs } from '../../src/openapi/docs.js'
 
@@ -45,14 +46,7 @@ describe('the example application', () => {
   it('is refused if they are not listed, for no other reason', async () => {
     const router = routerOf(await make())
     const says = mine.map((name) => `- ${name} is public: guard it, or list '${name}' in public`)
-    const message = (() => {
-      try {
-        seal(router)
-        return ''
-      } catch (error) {
-        return (error as Error).message
-      }
-    })()
+    const message = messageOf(() => seal(router))
     expect(message.split('\n').filter((line) => !/\/api\/(?:docs|openapi\.json)/.test(line))).toEqual([
       expect.stringMatching(/^seal\(router\): \d+ findings$/),
       ...says,
@@ -116,9 +110,8 @@ describe("public: ['docs']", () => {
   })
 
   it('is refused if there is no docs page', async () => {
-    const why = expect.stringContaining(
-      'the router has no docs page: give apiApp the option docs, or mount docs(router, ...)',
-    )
+    const text = 'the router has no docs page: give apiApp the option docs, or mount docs(router, ...)'
+    const why = expect.stringContaining(text)
     expect(await both(() => api(false), ['GET /api/health', 'docs'])).toEqual([why, why])
   })
 

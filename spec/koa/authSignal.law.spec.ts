@@ -109,9 +109,7 @@ const site = () => {
     await addProof(ctx, { method: 'totp' })
     ctx.status = 204
   })
-  router.get('/list', withAuth(sessionAuth()), async (ctx) => {
-    ctx.body = await listSessions(ctx)
-  })
+  router.get('/list', withAuth(sessionAuth()), async (ctx) => void (ctx.body = await listSessions(ctx)))
   router.post('/end/:name/:id', withAuth(null), async (ctx) => {
     ctx.status = (await endSession(String(ctx.params.name), String(ctx.params.id))) ? 204 : 404
   })
@@ -271,10 +269,7 @@ it('no byte after the end, no other stream ends, and nothing waits afterwards', 
           case 'end a session': {
             const { status, body } = await browser.ask(app, 'GET', '/list')
             if (status !== 200) return
-            const list = JSON.parse(String(body)) as Array<{
-              id: string
-              current: boolean
-            }>
+            const list = JSON.parse(String(body)) as Array<{ id: string; current: boolean }>
             const mine = list.find(({ current }) => current)
             if (mine === undefined) return
             await new Browser().ask(app, 'POST', `/end/${browser.user}/${mine.id}`)

@@ -138,9 +138,7 @@ describe('conditions of withAuth', () => {
 
   it('of guardApp decide about all requests', async () => {
     const app = guardApp(user, authorize(isAdmin), { middleware: [] })(new Koa())
-    app.use((ctx) => {
-      ctx.body = ctx.request.auth.name
-    })
+    app.use((ctx) => void (ctx.body = ctx.request.auth.name))
     const { ask } = await requesting(app)
     const status = async (token: string) => (await ask('/', { authorization: `Bearer ${token}` })).status
     expect([await status('rejecting'), await status('bert'), await status('anna')]).toEqual([401, 403, 200])
@@ -161,11 +159,7 @@ describe('what is no condition is a TypeError when the guard is made', () => {
     ['null and undefined', [null, undefined], /argument 2 is undefined/],
     ['a factory', [a, authorize], /argument 2 is authorize itself; call it/],
     ['an authenticator', [a, key], /argument 2 is an authenticator, not a condition; write \w+\(\[a, b\]\)/],
-    [
-      'a condition first',
-      [good, a],
-      /authorize\(\.\.\.\), a condition; write it after the authenticator: withAuth\(a, /,
-    ],
+    ['a condition first', [good, a], /authorize\(\.\.\.\), a condition; write it after the authenticator: withAuth/],
     ['a guard', [a, withAuth(key)], /argument 2 is a guard/],
     ['a handler', [a, (_ctx: unknown, next: () => unknown) => next()], /takes 2 parameters.+a handler goes after/],
     ['an async handler', [a, async (ctx: unknown) => void ctx], /async function/],

@@ -102,11 +102,7 @@ describe('the document of an application, or of docs(router), lists its own oper
         '/copy/openapi.json': { ...of('/copy', 'bearer'), 'GET /copy/of-the-copy': [{ bearer: [] }] },
       },
     ],
-    [
-      'R13 with the demands of a router around it',
-      () => withAuth(key)(beside(mounted)),
-      { '/openapi.json': of('', 'key') },
-    ],
+    ['R13 with the demands of its router', () => withAuth(key)(beside(mounted)), { '/openapi.json': of('', 'key') }],
     [
       'R13 of two without a prefix: the document of the first is served',
       () => beside(third),

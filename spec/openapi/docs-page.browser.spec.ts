@@ -155,9 +155,8 @@ const site = async (options: ApiAppOptions, prefix = '') => {
     ['/bearer', bearer],
     ['/cookie', key],
   ] as const) {
-    api.get(path, operation({ summary: String(options.title) }), withAuth(auth), (ctx) => {
-      ctx.body = 'ok'
-    })
+    const summary = String(options.title)
+    api.get(path, operation({ summary }), withAuth(auth), (ctx) => void (ctx.body = 'ok'))
   }
   const app = new Koa()
   app.use(api.routes())

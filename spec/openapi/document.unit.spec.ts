@@ -98,7 +98,7 @@ describe('documents', () => {
         r.get('/x/:id/y/:n', none).put('/x/:other/y/:m', operation({ parameters: [id, reference] }), none),
       )
       const components = { parameters: { M: { name: 'm', in: 'path', content: { 'text/plain': {} } } } }
-      const { paths } = openApi(router, { ...about, components } as OpenApiOptions)
+      const { paths } = openApi(router, { ...about, components })
       expect(Object.keys(paths)).toEqual(['/x/{id}/y/{n}'])
       expect(paths['/x/{id}/y/{n}']?.put?.parameters).toEqual([
         parameter('id', { description: 'of put', schema: { type: 'integer' } }),

@@ -325,11 +325,7 @@ describe('what an operation takes besides', () => {
   const code = formAuth({ fields: ['code'], authenticate: () => 'anna' })
   it.each<[string, Authenticator<unknown>, string]>([
     ['alone', form, `**Guarded** by the fields ${fields} of the request body.`],
-    [
-      'or another form',
-      anyOf([form, code]),
-      `The fields ${fields}, or \`code\` of the request body are a credential, too.`,
-    ],
+    ['or a form', anyOf([form, code]), `The fields ${fields}, or \`code\` of the request body are a credential, too.`],
     ['or a token', anyOf([form, token]), `The fields ${fields} of the request body are a credential, too.`],
   ])('a form is described: %s', (_what, auth, remark) => {
     expect(securityOf(Requirement.guardedBy(auth)).remark).toBe(remark)

@@ -44,7 +44,7 @@ describe('when upstream middleware throws after a refusal', () => {
         : ['Custom realm="api"']
 
   test.each(denials)(
-    '%s: the answer is not stored, Vary names what was read, and a 401 has challenges',
+    '%s: it is not stored, Vary is right, and a 401 has challenges',
     async (what, auth, sent, vary) => {
       // 500: the authenticator itself has thrown
       const status = what === 'an exception' ? 500 : 401
@@ -52,10 +52,8 @@ describe('when upstream middleware throws after a refusal', () => {
         [new Error('afterwards'), 500, []],
         [createError(401), status, status === 401 ? challengesOf(auth) : []],
       ] as const) {
-        const { ask } = await operation(
-          withAuth(auth as AuthenticatorLike),
-          (app) => void app.use(throwing(() => thrown)),
-        )
+        const above = throwing(() => thrown)
+        const { ask } = await operation(withAuth(auth as AuthenticatorLike), (app) => void app.use(above))
         const answer = await ask('/x', sent === '' ? {} : bearer(sent))
         expect(answer).toMatchObject({ status: seen, seen: [] })
         expect(fields(answer)).toEqual({ caching: 'no-store', vary, challenges })
@@ -64,9 +62,7 @@ describe('when upstream middleware throws after a refusal', () => {
   )
 
   test('a refused write from another site has no challenges and is not stored', async () => {
-    const { ask } = await operation(withAuth(cookieLike), (app) => {
-      app.use(throwing(() => createError(418)))
-    })
+    const { ask } = await operation(withAuth(cookieLike), (app) => void app.use(throwing(() => createError(418))))
     const answer = await ask('/x', { ...crossSite, headers: { ...crossSite.headers, Cookie: 'a=1' } })
     expect(answer).toMatchObject({ status: 418, seen: [] })
     expect(fields(answer)).toEqual({ caching: 'no-store', vary: '*', challenges: [] })

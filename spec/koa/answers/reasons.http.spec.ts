@@ -9,9 +9,7 @@ import { bearer, challenge, operation } from '../../support/models/behavior.js'
 import { untyped } from '../../support/projects/mistakes.js'
 
 const why = { detail: 'The account was suspended on 3 May.', code: 'user_suspended' }
-const settings = (options: AuthSettings) => (app: Koa) => {
-  app.use(authSettings(options))
-}
+const settings = (options: AuthSettings) => (app: Koa) => void app.use(authSettings(options))
 const failing = (failure: AuthError, options: AuthSettings = {}) =>
   operation(withAuth(httpBearer({ authenticate: () => E.left(failure) })), settings(options))
 
@@ -23,9 +21,8 @@ describe('a failure with a reason', () => {
   ])('%s: detail and code are in the body, not in the challenge', async (_tag, failure, status, title, offered) => {
     const { ask } = await failing(failure)
     const body = { type: 'about:blank', title, status, ...why }
-    expect(await ask('/x', bearer('t'))).toStrictEqual(
-      expect.objectContaining({ status, challenges: [offered], seen: [], body }),
-    )
+    const expected: unknown = expect.objectContaining({ status, challenges: [offered], seen: [], body })
+    expect(await ask('/x', bearer('t'))).toStrictEqual(expected)
   })
 
   it('insufficient also takes the scopes, which the challenge names', async () => {
@@ -38,14 +35,13 @@ describe('a failure with a reason', () => {
 
   it('can be read by mappers, typed', async () => {
     const seen: unknown[] = []
-    const { ask } = await failing(AuthError.invalid(why), {
-      errorMapper: perFailure({
-        invalid: (error) => {
-          seen.push(error.detail satisfies string | undefined, error.code satisfies string | undefined)
-          return { status: 401, body: { message: error.code } }
-        },
-      }),
+    const errorMapper = perFailure({
+      invalid: (error) => {
+        seen.push(error.detail satisfies string | undefined, error.code satisfies string | undefined)
+        return { status: 401, body: { message: error.code } }
+      },
     })
+    const { ask } = await failing(AuthError.invalid(why), { errorMapper })
     expect((await ask('/x', bearer('t'))).body).toStrictEqual({ message: 'user_suspended' })
     expect(seen).toStrictEqual([why.detail, why.code])
     const all = await failing(AuthError.expired(why), {
@@ -116,8 +112,7 @@ describe('mistakes in a reason', () => {
   })
 
   it('names what there is', () => {
-    expect(() => invalid(untyped({ status: 402 }))).toThrow(
-      new TypeError('AuthError.invalid: no option "status"; there are detail, code'),
-    )
+    const message = 'AuthError.invalid: no option "status"; there are detail, code'
+    expect(() => invalid(untyped({ status: 402 }))).toThrow(new TypeError(message))
   })
 })

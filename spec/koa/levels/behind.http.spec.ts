@@ -257,11 +257,8 @@ describe('other readers of a guard with functions after it', () => {
 
   it('the audit lists the functions, and they do not count as protection', () => {
     const { operations } = audit(router)
-    expect(operations.map(({ behindGuard }) => behindGuard)).toStrictEqual([
-      ['loadTenant', 'limit'],
-      ['loadTenant', 'limit', 'loadTenant', 'limit'],
-      [],
-    ])
+    const both = ['loadTenant', 'limit']
+    expect(operations.map(({ behindGuard }) => behindGuard)).toStrictEqual([both, [...both, ...both], []])
     expect(String(audit(router))).toMatch(/^GET \/mine +bearer +router +behind its guard: loadTenant, limit$/m)
     const bare = audit(build()).operations.map(({ protection, access }) => [protection, access])
     expect(operations.map(({ protection, access }) => [protection, access])).toStrictEqual(bare)

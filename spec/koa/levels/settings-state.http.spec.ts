@@ -11,18 +11,13 @@ const slow = httpBearer({ authenticate: async (_request, token) => token === 'an
 const stateOf = (ctx: Pick<Context, 'state'>): unknown => ({ ...ctx.state })
 
 /** A router whose handlers record `ctx.state`, below the setting; `above` runs outside of the guards. */
-const noting = async (
-  fill: (router: Router, note: (ctx: Pick<Context, 'state'>) => void) => void,
-  settings: AuthSettings = { state: 'user' },
-) => {
+type Note = (ctx: Pick<Context, 'state'>) => void
+const noting = async (fill: (router: Router, note: Note) => void, settings: AuthSettings = { state: 'user' }) => {
   const noted: unknown[] = []
   const after: unknown[] = []
   const served = await running((app) => {
     app.use(authSettings(settings))
-    app.use(async (ctx: Context, next: Next) => {
-      await next()
-      after.push(stateOf(ctx))
-    })
+    app.use((ctx: Context, next: Next) => next().then(() => after.push(stateOf(ctx))))
     const router = new Router()
     fill(router, (ctx) => {
       noted.push(stateOf(ctx))
@@ -70,10 +65,7 @@ describe('authSettings({ state })', () => {
 
   test('keeps in a public operation what others have set', async () => {
     const { ask, noted } = await noting((router, note) => {
-      router.use((ctx, next) => {
-        ctx.state['user'] = 'a guest'
-        return next()
-      })
+      router.use((ctx, next) => ((ctx.state['user'] = 'a guest'), next()))
       router.get('/public', withAuth(null), note)
     })
     await ask('/public')
