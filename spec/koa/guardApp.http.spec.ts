@@ -54,11 +54,8 @@ describe('guardApp', () => {
     router.get('/both', withAuth(key), (ctx) => void (ctx.body = ctx.request.auth))
     app.use(router.routes())
     const { ask } = await served(app)
-    const statuses = async (path: string) => [
-      (await ask(path)).status,
-      (await ask(path, good)).status,
-      (await ask(path, { headers: { 'x-key': 'k1' } })).status,
-    ]
+    const sent = [{}, good, { headers: { 'x-key': 'k1' } }]
+    const statuses = (path: string) => Promise.all(sent.map(async (one) => (await ask(path, one)).status))
     expect(await statuses('/open')).toEqual([401, 200, 200])
     expect(await statuses('/both')).toEqual([401, 401, 200])
     expect(await statuses('/none')).toEqual([401, 404, 404])
@@ -110,9 +107,7 @@ test('a preflight carries no credentials: CORS middleware before the guard answe
   app.use(allow)
   const { ask } = await served(guardApp(bearer, { middleware: [allow] })(app))
   const answer = await ask('/', preflight)
-  expect([answer.status, answer.headers.get('access-control-allow-methods')]).toEqual([
-    204,
-    expect.stringMatching('PUT'),
-  ])
+  expect(answer.status).toBe(204)
+  expect(answer.headers.get('access-control-allow-methods')).toMatch('PUT')
   expect((await ask('/', { method: 'PUT' })).status).toBe(401)
 })

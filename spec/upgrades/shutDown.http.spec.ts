@@ -63,9 +63,8 @@ afterAll(() => project?.remove())
 const headers = { authorization: 'Bearer good' }
 
 const running = async (timeout: number) => {
-  const child = start(project.folder, process.execPath, [join(project.folder, 'server.js')], {
-    TIMEOUT: String(timeout),
-  })
+  const program = join(project.folder, 'server.js')
+  const child = start(project.folder, process.execPath, [program], { TIMEOUT: String(timeout) })
   onTestFinished(() => child.signal('SIGKILL'))
   await child.printed('port')
   const port = Number(/port (\d+)/.exec(child.output.stdout)?.[1])

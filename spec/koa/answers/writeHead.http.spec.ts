@@ -60,12 +60,9 @@ describe('writeHead merges Vary, and keeps Cache-Control if the handler gives it
     expect(await writing(write)).toMatchObject(expected)
   })
 
+  const removing: Write = (res) => ['Vary', 'Cache-Control'].forEach((name) => res.removeHeader(name))
   test.each<[string, Write, string]>([
-    [
-      'a field that was removed is sent',
-      (res) => ['Vary', 'Cache-Control'].forEach((name) => res.removeHeader(name)),
-      'Authorization',
-    ],
+    ['a field that was removed is sent', removing, 'Authorization'],
     ['a member that is already there is not added again', head(200, { Vary: 'authorization' }), 'authorization'],
     ['`*` replaces everything', head(200, ['Vary', '*']), '*'],
     ['empty members are kept', (res) => res.setHeader('Vary', ' ,A,, B,'), 'A, B, Authorization'],
