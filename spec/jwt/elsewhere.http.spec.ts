@@ -265,12 +265,14 @@ describe('issuers', () => {
     }
   })
 
-  it('keeps a bounded number of tenants', async () => {
+  it('keeps a bounded number of tenants: the one that was not used for longest goes first', async () => {
     const { jwksUri, token, asked, fetched } = await tenants()
     const ofIssuerAlone = (iss: string) => (asked.push(iss), { issuer: iss, jwksUri })
     const { get } = await jwtSite({ issuer: { ofIssuerAlone }, verified: false })
-    for (let n = 0; n <= 1000; n++) await get(await token(`https://login.example/t-${n}`))
-    await get(await token('https://login.example/t-0'))
+    const all = [...Array(1000).keys(), 0, 1000, 0]
+    for (const n of all) await get(await token(`https://login.example/t-${n}`))
+    expect(asked).toHaveLength(1001)
+    await get(await token('https://login.example/t-1'))
     expect([asked.length, fetched()]).toEqual([1002, 1])
   })
 })

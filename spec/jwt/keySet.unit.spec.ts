@@ -151,6 +151,19 @@ it('for a missing key there is one fetch in each cooldown, and what the provider
   expect(await missed('two')).toBe(30)
 })
 
+it('in the cooldown, a fetch that has failed meanwhile is tried again for a missing key', async () => {
+  const { clock, state, current, missed, settled } = provider({ maxAge: 36_000, retry: 1 })
+  await current()
+  await missed('two')
+  state.isDown = true
+  clock.move(28_800)
+  await current()
+  await settled()
+  Object.assign(state, { isDown: false, kid: 'three' })
+  clock.move(100)
+  expect(await missed('three')).toBe(await current())
+})
+
 it('before keys are loaded, missing keys cost one fetch in all; a new key costs one for all requests at once', async () => {
   const { clock, state, current, missed } = provider()
   expect([await missed('two'), await missed('three'), state.fetches]).toEqual([undefined, 30, 1])

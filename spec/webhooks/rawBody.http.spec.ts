@@ -10,7 +10,8 @@ import Router from '@koa/router'
 import parse from 'co-body'
 import Koa, { type Middleware } from 'koa'
 import { anyOf, httpBearer, withAuth } from 'koa-with-auth'
-import { github, webhook } from 'koa-with-auth/webhooks'
+import { mockRequest } from 'koa-with-auth/testing'
+import { github, rawBody, webhook } from 'koa-with-auth/webhooks'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sendRaw } from '../support/servers/rawSocket.js'
 import { githubSignature, SECRET, webhookSite } from '../support/sites/webhookSite.js'
@@ -214,6 +215,13 @@ describe('a body that is no good', () => {
       },
     })
     expect(await (await site.send('body')).text()).toBe('body')
+  })
+
+  it('of a client that has hung up before is cut off at once', async () => {
+    const request = mockRequest({ method: 'POST', fields: [['Content-Length', '1']] })
+    request.req.destroy()
+    await once(request.req, 'close')
+    await expect(rawBody(request)).rejects.toMatchObject({ status: 400 })
   })
 
   it('does not come: 408', async () => {
