@@ -188,6 +188,7 @@ describe('httpJwt({ bound }) refuses these options with a TypeError', () => {
     ['an origin by http', having({ origin: 'http://api.example' }), /https/],
     ['an origin with a path', having({ origin: 'https://api.example/' }), /such as "https:\/\/api.example"/],
     ['an origin with its default port', having({ origin: 'https://api.example:443' }), /must be an origin/],
+    ['a prefix after its default port', having({ origin: 'https://api.example:443/a' }), /must be an origin/],
     ['no algorithms', having({ algorithms: [] }), /at least one algorithm/],
     ['a secret', having({ algorithms: ['HS256'] }), /HS256 needs/],
     ['none', having({ algorithms: ['none'] }), /"none" is not allowed/],
