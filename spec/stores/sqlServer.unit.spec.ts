@@ -30,7 +30,7 @@ interface Kind {
   readonly codes: {
     readonly missing: string
     readonly lost: ReadonlyArray<string>
-    readonly undone: ReadonlyArray<string>
+    readonly undone: ReadonlyArray<string | number>
   }
   readonly series: (text: string, count: number) => string
 }
@@ -81,7 +81,7 @@ const kinds: ReadonlyArray<Kind> = [
     codes: {
       missing: 'ER_NO_SUCH_TABLE',
       lost: ['ECONNRESET', 'PROTOCOL_CONNECTION_LOST', 'ER_SOCKET_UNEXPECTED_CLOSE'],
-      undone: ['ER_LOCK_DEADLOCK', '1213'],
+      undone: ['ER_LOCK_DEADLOCK', 1213],
     },
     series: (text, count) => `select ${text.replace('?', "concat('old ', seq)")} from seq_1_to_${count}`,
   },
@@ -92,7 +92,7 @@ const printed = (line: string): string => {
   return '_tag' in result && result._tag === 'Right' && 'text' in result.right ? result.right.text : ''
 }
 
-const failure = (code: string) => Object.assign(new Error('lost'), { code })
+const failure = (code: string | number) => Object.assign(new Error('lost'), { code })
 
 const placeIn = async (of: Kind) => {
   const name = newName()
