@@ -6,7 +6,7 @@ import { httpIntrospection, httpJwt, requireAuthentication, type JwtClaims } fro
 import * as t from 'io-ts'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordsOf } from '../support/runs/eventRecords.js'
-import { API, identityProvider } from '../support/servers/identityProvider.js'
+import { API, identityProvider, seconds } from '../support/servers/identityProvider.js'
 import { active, introspectionServer } from '../support/servers/introspectionServer.js'
 import { expectRefused, INVALID, jwtSite, tokenSite, type Guard } from '../support/sites/tokenSite.js'
 
@@ -113,14 +113,7 @@ describe('C-17 the actor of a token', () => {
 
   it('has no scopes, no class and no time: only those of the token count', async () => {
     const { provider, general, jwt } = await provided()
-    const act = {
-      sub: 'sam',
-      client_id: 'web',
-      scope: 'write',
-      scp: ['write'],
-      acr: 'high',
-      auth_time: Date.now() / 1000,
-    }
+    const act = { sub: 'sam', client_id: 'web', scope: 'write', scp: ['write'], acr: 'high', auth_time: seconds() }
     const token = await provider.token({ sub: 'anna', scope: 'read', act })
     const scoped = await tokenSite(requireScopes(['write'])(jwt))
     expect(await scoped.status(token)).toBe(403)
@@ -128,9 +121,8 @@ describe('C-17 the actor of a token', () => {
     for (const auth of [
       requireAuthentication({ acr: ['high'] })(jwt),
       httpJwt({ ...general, authorizedParties: ['web'] }),
-    ]) {
+    ])
       expect(await (await tokenSite(auth)).outcome(token)).toEqual([401, 0])
-    }
   })
 })
 

@@ -135,8 +135,7 @@ describe('B-38: a token that is bound to a certificate', () => {
     const token = await provider.token(boundTo(client))
     expect((await get(token, header)).status).toBe(200)
     for (const other of [{}, { 'Client-Cert': `:${stranger.x509.raw.toString('base64')}:` }, { 'Client-Cert': 'x' }]) {
-      const refused = await get(token, other)
-      expectRefused(refused, INVALID)
+      expectRefused(await get(token, other), INVALID)
     }
     const elsewhere = await site({ certificate: { from: { header: 'Client-Cert', proxies: ['10.0.0.1'] } } })
     const foreign = await tokenSite(elsewhere.jwt)

@@ -98,10 +98,7 @@ describe('the answer of the server', () => {
     ['a body that is not JSON', (res: ServerResponse) => res.end('<html>')],
     ['an array', []],
     ['no response', () => undefined],
-    [
-      'a body that ends early',
-      (res: ServerResponse) => res.writeHead(200, { 'Content-Length': 99 }).end('{').destroy(),
-    ],
+    ['an early end', (res: ServerResponse) => res.writeHead(200, { 'Content-Length': 99 }).end('{').destroy()],
   ])('%s: 503 within the time limit, a process warning, and the next request asks again', async (_what, answer) => {
     const warnings = processWarnings()
     const { state, get, status, endpoint } = await behind({}, answer)

@@ -296,6 +296,15 @@ describe('mcpAuth', () => {
   })
 
   const key = byKey
+  const absent = apiKeyHeader({ paramName: 'X-Other', authenticate: () => 'x' })
+  const askedBefore =
+    (decide: (request: Request) => unknown): Guards =>
+    (jwt) =>
+    (request: Request) =>
+    async () => {
+      await jwt(request)()
+      return decide(request)
+    }
   const down = () => E.left(AuthError.unavailable())
   const refusing = authorize(() => false)
   const empty = flatMap(() => null)
@@ -307,29 +316,14 @@ describe('mcpAuth', () => {
     ['flatMap', (jwt) => [empty(jwt), key]],
     ['flatMap to absent', (jwt) => firstPresent([flatMap(() => E.left(AuthError.absent))(jwt), key])],
     ['requireScopes', (jwt) => [pipe(jwt, requireScopes(['admin'], { granted: scopesOf })), key]],
-    [
-      'another part of allOf',
-      (jwt) => [allOf([jwt, apiKeyHeader({ paramName: 'X-Other', authenticate: () => 'x' })]), key],
-    ],
+    ['another part of allOf', (jwt) => [allOf([jwt, absent]), key]],
     ['a part of an object', (jwt) => anyOf({ jwt: flatMap(async () => undefined)(jwt), key })],
     ['lenient', (jwt) => lenient(flatMap(() => false)(jwt))],
     ['recoverUnavailable', (jwt) => recovered(flatMap(down)(jwt))],
     ['a list in allOf', (jwt) => allOf([key, anyOf([refusing(jwt), key])])],
     ['a plain function', (jwt) => [(request: Request) => refusing(jwt)(request), key]],
-    [
-      'a plain function that asks another one',
-      (jwt) => (request: Request) => async () => {
-        await jwt(request)()
-        return key(request)()
-      },
-    ],
-    [
-      'a plain function that decides by itself',
-      (jwt) => (request: Request) => async () => {
-        await jwt(request)()
-        return E.right({ guest: true })
-      },
-    ],
+    ['a plain function that asks another one', askedBefore((request) => key(request)())],
+    ['a plain function that decides by itself', askedBefore(() => E.right({ guest: true }))],
     [
       "fp-ts's own alternative",
       (jwt) => {

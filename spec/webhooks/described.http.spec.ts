@@ -37,10 +37,7 @@ const hooks = {
   spent: webhook({ ...hook, spent }),
   'a name': webhook({ ...hook, schemeName: 'billing' }),
   'an own scheme': webhook({ ...hook, scheme: webhookScheme({ ...acme, content: ({ body }) => body }) }),
-  'an own scheme that signs something else': webhook({
-    ...hook,
-    scheme: webhookScheme({ ...acme, content: () => 'constant' }),
-  }),
+  'an own scheme with other content': webhook({ ...hook, scheme: webhookScheme({ ...acme, content: () => 'x' }) }),
 }
 
 const keyOf = () => undefined
@@ -91,16 +88,10 @@ describe('OpenAPI', () => {
     const secret = `whsec_${Buffer.from('secret').toString('base64')}`
     const document = openApi(routerOf(webhook({ scheme: standardWebhooks, secrets: secret })), options)
     const operation = document.paths['/hooks/{name}']?.post
-    expect(operation?.security).toStrictEqual(
-      [{ apiKeyHeader_Webhook_2dSignature: [] }].map(() => operation?.security?.[0]),
-    )
-    expect(document.components?.securitySchemes).toMatchObject({
-      [Object.keys(operation?.security?.[0] ?? {})[0] ?? '']: {
-        type: 'apiKey',
-        in: 'header',
-        name: 'Webhook-Signature',
-      },
-    })
+    const [[name = '', ...others] = []] = operation?.security?.map(Object.keys) ?? []
+    expect([operation?.security, others]).toStrictEqual([[{ [name]: [] }], []])
+    const scheme = { type: 'apiKey', in: 'header', name: 'Webhook-Signature' }
+    expect(document.components?.securitySchemes?.[name]).toMatchObject(scheme)
     const header = (name: string) => ({ name, in: 'header', required: true, schema: { type: 'string' } })
     expect(operation?.parameters?.slice(1)).toStrictEqual([header('Webhook-Id'), header('Webhook-Timestamp')])
     expect(document.webhooks).toStrictEqual({
