@@ -2,26 +2,13 @@
 import { createSession, type CreateSessionOptions } from 'koa-session'
 import { sessionAuth, sessionAuthSuperUser, withAuth } from 'koa-with-auth'
 import Router from '@koa/router'
-import { memoryStore } from 'koa-with-auth/stores'
-import { koaSessionStore } from '../../src/sessions/koaSessionStore.js'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { challenge, expectDenied, expectPassed, running } from '../support/models/behavior.js'
-import { signIn } from '../support/models/behaviorSession.js'
+import { koaStore, signIn } from '../support/models/behaviorSession.js'
 import { sessionsApp, strongKey } from '../support/sites/sessionsApp.js'
 
 const anna = { username: 'anna' }
-const times = { idle: 60_000, absolute: 60_000, longest: 60_000 }
-const good: CreateSessionOptions = {
-  store: koaSessionStore({
-    ...times,
-    name: 'plain',
-    store: memoryStore(),
-    maxLength: 1000,
-    list: undefined,
-    bearer: undefined,
-  }).store,
-  sameSite: 'lax',
-}
+const good: CreateSessionOptions = { store: koaStore(), sameSite: 'lax' }
 const { store: _, ...storeless } = good
 
 const emitted = vi.spyOn(process, 'emitWarning')

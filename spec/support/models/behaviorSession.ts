@@ -9,7 +9,8 @@ export const signingKey = 'a signing key that is long enough, for tests'
 /** Where koa-session keeps the data: in the cookie, or in a store. */
 export const modes = ['cookie', 'store'] as const
 
-const memoryStore = (): NonNullable<CreateSessionOptions['store']> => {
+/** A store as koa-session wants it. */
+export const koaStore = (): NonNullable<CreateSessionOptions['store']> => {
   const kept = new Map<string, unknown>()
   return {
     get: async (id) => structuredClone(kept.get(id)),
@@ -27,7 +28,7 @@ export const withSessions =
   (mode: (typeof modes)[number] = 'cookie', options: CreateSessionOptions = {}) =>
   (app: Koa): void => {
     app.keys = [signingKey]
-    app.use(session({ ...(mode === 'store' && { store: memoryStore() }), ...options }, app))
+    app.use(session({ ...(mode === 'store' && { store: koaStore() }), ...options }, app))
     app.use(async (ctx, next) => {
       if (ctx.path !== '/sign-in') return next()
       Object.assign(ctx['session'] as object, JSON.parse(new URLSearchParams(ctx.querystring).get('session') ?? '{}'))
