@@ -80,16 +80,27 @@ describe('charges', () => {
     (name: string, refusal?: AuthError): Charge =>
     async () => {
       taken.push(name)
-      return { refusal, takeBack: () => taken.push(`${name} back`) }
+      return refusal
     }
-  const result = accept('anna', evidence({ charges: [charge('first'), charge('second', AuthError.throttled(1))] }))
+  const of = (...charges: ReadonlyArray<Charge>) => accept('anna', evidence({ charges }))
 
-  it('what was taken is given back if a later charge is refused; without counting, none is asked', async () => {
-    expect(await charged(result, new Attempt(mockRequest()))).toStrictEqual(E.left(AuthError.throttled(1)))
-    expect(taken).toEqual(['first', 'second', 'first back'])
+  it.each([
+    ['each is charged once', [charge('a'), charge('b')], ['a', 'b'], E.right('anna')],
+    [
+      'none is charged after the first that refuses',
+      [charge('a'), charge('b', AuthError.throttled(1)), charge('c')],
+      ['a', 'b'],
+      E.left(AuthError.throttled(1)),
+    ],
+  ])('%s; without counting, none is', async (_rule, charges, asked, expected) => {
+    taken.length = 0
+    const result = await charged(of(...charges), new Attempt(mockRequest()))
+    expect([result, taken]).toStrictEqual([expected, asked])
+    expect(await charged(result, new Attempt(mockRequest()))).toBe(result)
     const uncounted = new Attempt(mockRequest())
     uncounted.isUncounted = true
-    expect(charged(result, uncounted)).toBe(result)
+    const given = of(...charges)
+    expect([charged(given, uncounted), taken]).toStrictEqual([given, asked])
   })
 })
 
