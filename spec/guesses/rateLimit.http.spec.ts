@@ -148,6 +148,16 @@ describe('rateLimit', () => {
     expect(kept.map((one) => one?.consumedPoints)).toEqual([2, 3])
   })
 
+  it('gives back its price if a second limit refuses a call of the authenticator, whose caller lets in', async () => {
+    const [first, second] = [memory(9), memory(1)]
+    const both = limited(second)(limited(first, { points: 2 })(user))
+    const { outcome } = await served(
+      withAuth(httpBearer({ authenticate: async (request, token) => [await both(request)(), token] })),
+    )
+    expect([await outcome('a'), await outcome('a')]).toEqual([[200, 1], [200, 1]]) // prettier-ignore
+    expect((await first.get('anna'))?.consumedPoints).toBe(2)
+  })
+
   it('a limiter of each plan, a price of each request, and conditions on both sides', async () => {
     const plans = { small: memory(2), large: memory(100) }
     const points = ({ plan }: User) => (plan === 'large' ? 10 : 2)

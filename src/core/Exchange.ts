@@ -14,7 +14,7 @@ import { PrincipalSource, type EndSource } from './ends.js'
 import { accept, evidenceOf, givenWith, merge, restsOn } from './Evidence.js'
 import type { Charge, Evidence, Objects } from './Evidence.js'
 import { forged as forgedError, invalid as invalidError, type AuthError } from './AuthError.js'
-import { andThen, isAnonymous, refused, type Decode, type Decoded, type Evaluation, type Result } from './Result.js'
+import { isAnonymous, refused, type Decode, type Decoded, type Evaluation, type Result } from './Result.js'
 import { defaults, type Settings } from './Settings.js'
 
 export class Attempt {
@@ -227,19 +227,34 @@ export const evidenceFor = (
 }
 
 /** @internal Charges for a request that passed (`rateLimit`), which may refuse it: the last step of a whole decision. */
-export const charged = <P>(evaluation: Evaluation<P>, { whole }: Attempt): Evaluation<P> =>
-  whole.isUncounted === true ? evaluation : andThen(evaluation, chargedFor)
-
-const chargedFor = <P>(result: Result<P>): Evaluation<P> => {
-  const charges = E.isRight(result) ? givenWith(result)?.charges : undefined
-  return charges === undefined || charges.length === 0 ? result : chargeAll(result, charges)
+export const charged = <P>(evaluation: Evaluation<P>, { whole }: Attempt): Evaluation<P> => {
+  if (whole.isUncounted === true) return evaluation
+  return evaluation instanceof Promise ? chargedLate(evaluation, whole) : chargedFor(evaluation, whole)
 }
 
-const chargeAll = async <P>(result: Result<P>, charges: ReadonlyArray<Charge>): Promise<Result<P>> => {
+// apart: a function whose parameters a closure reads keeps them on the heap, also if it makes no closure
+const chargedLate = <P>(evaluation: Promise<Result<P>>, attempt: Attempt): Promise<Result<P>> =>
+  evaluation.then((result) => chargedFor(result, attempt))
+
+const chargedFor = <P>(result: Result<P>, { request }: Attempt): Evaluation<P> => {
+  const charges = E.isRight(result) ? givenWith(result)?.charges : undefined
+  return charges === undefined || charges.length === 0 ? result : chargeAll(result, charges, request)
+}
+
+const chargeAll = async <P>(
+  result: Result<P>,
+  charges: ReadonlyArray<Charge>,
+  { ctx }: Request,
+): Promise<Result<P>> => {
+  const exchange = exchangeOfResponse(ctx)
+  const before = exchange.charged ?? []
   for (const charge of charges) {
     const refusal = await charge()
+    if (refusal === undefined) continue
+    for (const takeBack of exchange.charged?.slice(before.length) ?? []) takeBack()
+    exchange.charged = before
     // Safe: only `rateLimit` charges, and it refuses by a failure
-    if (refusal !== undefined) return E.left(refusal as AuthError)
+    return E.left(refusal as AuthError)
   }
   // charged once, also if a hook has asked this authenticator, so that a decision around it rests on the same evidence
   return E.isRight(result) ? accept(result.right, { ...evidenceOf(result), charges: [] }) : result
