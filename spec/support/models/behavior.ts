@@ -7,7 +7,8 @@ import { either as E, option as O, taskEither as TE } from 'fp-ts'
 import Koa from 'koa'
 import { httpBearer, withAuth, type Authenticator, type AuthenticatorLike, type Guard } from 'koa-with-auth'
 import { expect } from 'vitest'
-import { exchange, listen, parsed } from '../servers/server.js'
+import { parsed } from '../servers/jsonClient.js'
+import { exchange, listen } from '../servers/server.js'
 
 export interface Sending {
   readonly method?: string

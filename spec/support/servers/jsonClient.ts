@@ -1,8 +1,16 @@
-/** A browser without a page: it keeps cookies, and sends and reads JSON. */
-import { parsed } from './server.js'
+/** A browser without a page: it keeps cookies, and sends and reads JSON. Programs without Vitest use it, too. */
 
 export type JsonClient = ReturnType<typeof jsonClient>
 export type JsonReply = Awaited<ReturnType<JsonClient['send']>>
+
+/** The value of a JSON text, or the text if it is none. */
+export const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
 
 /** A client of a site, with the cookies of another one if it is given. */
 export const jsonClient = (url: () => string, from?: { readonly cookies: ReadonlyMap<string, string> }) => {

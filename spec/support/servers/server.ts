@@ -132,15 +132,6 @@ export const exchange = (options: RequestOptions, body?: string | Buffer): Promi
 
 const HANGS = 120_000
 
-/** The value of a JSON text, or the text if it is none. */
-export const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}
-
 /** The pairs of the cookies that a response sets, as a `Cookie` field has them. */
 export const cookiesIn = (headers: Headers): string =>
   headers
