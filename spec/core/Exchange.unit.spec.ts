@@ -80,16 +80,16 @@ describe('charges', () => {
     (name: string, refusal?: AuthError): Charge =>
     async () => {
       taken.push(name)
-      return refusal
+      return { refusal, takeBack: () => taken.push(`${name} back`) }
     }
   const of = (...charges: ReadonlyArray<Charge>) => accept('anna', evidence({ charges }))
 
   it.each([
     ['each is charged once', [charge('a'), charge('b')], ['a', 'b'], E.right('anna')],
     [
-      'none is charged after the first that refuses',
+      'none is charged after the first that refuses, and those before are given back',
       [charge('a'), charge('b', AuthError.throttled(1)), charge('c')],
-      ['a', 'b'],
+      ['a', 'b', 'a back'],
       E.left(AuthError.throttled(1)),
     ],
   ])('%s; without counting, none is', async (_rule, charges, asked, expected) => {

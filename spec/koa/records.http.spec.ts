@@ -1,4 +1,5 @@
 /** Decisions as records: each guarded request has one, which agrees with its response and contains no credential. */
+import { once } from 'node:events'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, Socket } from 'node:net'
 import { Readable } from 'node:stream'
@@ -58,11 +59,9 @@ const bearer = httpBearer({
 })
 const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, sent) => sent.endsWith('k1') && { client: 7 } })
 const cookie = apiKeyCookie({ paramName: 'id', authenticate: () => ({ user: 'anna' }) })
-// Says that it was asked, and answers later
-let asked = (): void => {}
-const slow = httpBearer({
-  authenticate: () => (asked(), new Promise((resolve) => setTimeout(resolve, 80, { user: 'anna' }))),
-})
+// Says that it was asked, and answers after that
+let asked = async (_response: ServerResponse): Promise<unknown> => undefined
+const slow = httpBearer({ authenticate: (request) => asked(request.ctx.res).then(() => ({ user: 'anna' })) })
 const hangs = httpBearer({ authenticate: () => new Promise(() => {}) })
 const basic = httpBasicAuth({ authenticate: () => false })
 const full = { consume: () => Promise.reject({ msBeforeNext: 9000 }), reward: async () => undefined }
@@ -129,8 +128,8 @@ const make = (subject?: (principal: never) => string) => {
     ctx.respond = false
     ctx.res.writeHead(207).end('in')
   })
-  router.get('/never', withAuth(bearer), () => {
-    asked()
+  router.get('/never', withAuth(bearer), ({ res }) => {
+    void asked(res)
     return new Promise(() => {})
   })
   router.get('/public', withAuth(null), enter).get('/undecided', enter)
@@ -273,8 +272,11 @@ describe('one record for each guarded request', () => {
 
   it.each(['/slow', '/never'])('a request whose client leaves has one record, of status 499: %s', async (path) => {
     const socket = connect((await listen(make())).port, '127.0.0.1')
-    asked = () => void socket.destroy()
-    onTestFinished(() => void (asked = () => {}))
+    asked = (response) => {
+      socket.destroy()
+      return once(response, 'close')
+    }
+    onTestFinished(() => void (asked = async () => undefined))
     socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n${authorization('good')}\r\n\r\n`)
     await expect.poll(() => records.length).toBe(1)
     expect(records).toMatchObject([{ outcome: 'accepted', route: path, status: 499 }])
@@ -296,7 +298,8 @@ describe('one record for each guarded request', () => {
 
   it('the duration is that of the decision, not of the handler', async () => {
     const clock = stoppedClock()
-    asked = () => clock.move(70.5)
+    asked = async () => clock.move(70.5)
+    onTestFinished(() => void (asked = async () => undefined))
     const { record } = await recordOf('GET /slow', good)
     expect(record.durationMs).toBe(70.5)
     records = []

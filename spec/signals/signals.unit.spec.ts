@@ -57,6 +57,14 @@ const hub = () => {
   return { state, outages, open, say, events: () => outages.map(({ event }) => event) }
 }
 
+/** A hub, while something that can end is open. */
+const waiting = async () => {
+  const made = hub()
+  made.open()
+  await turns()
+  return made
+}
+
 it.each<[what: string, message: unknown, asked: number]>([
   ['the name of an end', { about: 'anna' }, 1],
   ['another name', { about: 'bert' }, 0],
@@ -66,9 +74,7 @@ it.each<[what: string, message: unknown, asked: number]>([
   ['null', null, 0],
   ['more than 256 characters', { about: 'anna', more: 'a'.repeat(256) }, 0],
 ])('a message about %s', async (_what, message, asked) => {
-  const { state, open, say } = hub()
-  open()
-  await turns()
+  const { state, say } = await waiting()
   const before = state.asked
   say(JSON.stringify(message))
   say('no JSON')
@@ -102,9 +108,7 @@ describe('the heartbeat of signals', () => {
   })
 
   it('that is not heard within 15 seconds is an outage; everything open is looked up, and again when it is back', async () => {
-    const { state, open, outages, events } = hub()
-    open()
-    await turns()
+    const { state, outages, events } = await waiting()
     state.isDeaf = true
     await after(15_500)
     expect(outages).toMatchObject([{ event: 'begun', reason: 'silent' }])
@@ -120,9 +124,7 @@ describe('the heartbeat of signals', () => {
   })
 
   it('that cannot be sent is the outage of a hub that fails, and no reason to subscribe again', async () => {
-    const { state, open, outages } = hub()
-    open()
-    await turns()
+    const { state, outages } = await waiting()
     state.fails = true
     await after(60_000)
     expect(outages).toMatchObject([{ event: 'begun', reason: 'failed' }])

@@ -10,11 +10,14 @@ import type { EndSource } from './ends.js'
 /** Objects by the names that `owned` gave them, without a prototype. */
 export type Objects = Readonly<Record<string, unknown>>
 
-/**
- * Is called once all conditions of a guard have let the request in. Resolves to the `AuthError` that refuses the request after all, or to
- * `undefined`. It never rejects.
- */
-export type Charge = () => Promise<unknown>
+/** Is called once all conditions of a guard have let the request in. It never rejects. */
+export type Charge = () => Promise<Charged>
+
+/** The result of a charge: the `AuthError` that refuses the request after all, or a function that takes it back if the request is refused. */
+export interface Charged {
+  readonly refusal?: unknown
+  readonly takeBack?: () => void
+}
 
 export interface Evidence {
   /** The accepted credentials, in order: tokens, sessions, keys, and whatever else can end. */

@@ -138,7 +138,7 @@ export class Exchange {
   /** Fields that the decision adds to the response, see `guesses/rateLimit.ts`. */
   declare fields: Readonly<Record<string, string>> | undefined
   /** Take back the points of rate limits, if a guard refuses the request after all. */
-  declare charged: Array<() => void> | undefined
+  declare charged: ReadonlyArray<() => void> | undefined
   /** Called before the response is sent, with whether the operation answered with a 2xx, see `webhooks/deliveries.ts`. Never reject. */
   declare outcomes: Array<(isDone: boolean) => Promise<void>> | undefined
   objects: Objects | undefined = undefined
@@ -246,16 +246,19 @@ const chargeAll = async <P>(
   charges: ReadonlyArray<Charge>,
   { ctx }: Request,
 ): Promise<Result<P>> => {
-  const exchange = exchangeOfResponse(ctx)
-  const before = exchange.charged ?? []
+  const taken: Array<() => void> = []
   for (const charge of charges) {
-    const refusal = await charge()
-    if (refusal === undefined) continue
-    for (const takeBack of exchange.charged?.slice(before.length) ?? []) takeBack()
-    exchange.charged = before
-    // Safe: only `rateLimit` charges, and it refuses by a failure
-    return E.left(refusal as AuthError)
+    const { refusal, takeBack } = await charge()
+    if (refusal !== undefined) {
+      for (const giveBack of taken) giveBack()
+      // Safe: only `rateLimit` charges, and it refuses by a failure
+      return E.left(refusal as AuthError)
+    }
+    if (takeBack !== undefined) taken.push(takeBack)
   }
+  // for a guard that refuses afterwards, such as one below `guardApp`
+  const exchange = exchangeOfResponse(ctx)
+  exchange.charged = [...(exchange.charged ?? []), ...taken]
   // charged once, also if a hook has asked this authenticator, so that a decision around it rests on the same evidence
   return E.isRight(result) ? accept(result.right, { ...evidenceOf(result), charges: [] }) : result
 }

@@ -7,7 +7,7 @@ import type { Request } from '../core/Request.js'
 import type * as AuthErrors from '../core/AuthError.js'
 import { decideOf, wrapping, type Authenticator, type Halves } from '../core/Authenticator.js'
 import { noted, withChallenges, type Scoped } from '../core/Description.js'
-import { evidence, withEvidence } from '../core/Evidence.js'
+import { evidence, withEvidence, type Charged } from '../core/Evidence.js'
 import { exchangeOfResponse, type Finding, type Finds } from '../core/Exchange.js'
 import { unawaited } from '../core/data.js'
 import { functionName } from '../core/functionName.js'
@@ -103,10 +103,8 @@ interface Charging extends RateLimitOptions<never> {
   readonly failed: (error: AuthErrors.AuthError) => AuthErrors.AuthError
 }
 
-type Refusal = AuthErrors.AuthError | undefined
-
 // Once all conditions have let the request in, so refused requests cost nothing
-const charge = async (self: Charging, caller: unknown, request: Request): Promise<Refusal> => {
+const charge = async (self: Charging, caller: unknown, request: Request): Promise<Charged> => {
   const { limiter, by, points = 1, failed } = self
   try {
     // Safe: the authenticator lets in the principals that these take
@@ -125,7 +123,7 @@ const charge = async (self: Charging, caller: unknown, request: Request): Promis
     // Safe: `positive` has checked it
     return await consumePoints(self, counter, key, price as number, request)
   } catch (error) {
-    return failed(failureOf(error))
+    return { refusal: failed(failureOf(error)) }
   }
 }
 
@@ -135,21 +133,18 @@ const consumePoints = async (
   key: string,
   points: number,
   request: Request,
-): Promise<Refusal> =>
-  countThenRun<Refusal>({
+): Promise<Charged> =>
+  countThenRun<Charged>({
     counter: 'rate limit',
     counts: [{ limiter, key, points, under: 'caller' }],
     isOpen: onStoreError === 'unthrottled',
     run: (counted) => {
       for (const one of counted) say(request, limiter, one)
-      // for a guard that refuses afterwards, such as one below `guardApp`
-      const exchange = exchangeOfResponse(request.ctx)
-      exchange.charged = [...(exchange.charged ?? []), () => counted.forEach(takeBack)]
-      return undefined
+      return { takeBack: () => counted.forEach(takeBack) }
     },
     refuse: (failure, one) => {
       say(request, limiter, one)
-      return failed(failure)
+      return { refusal: failed(failure) }
     },
   })
 

@@ -278,14 +278,12 @@ const noteMounted = (router: unknown): void => {
 // router may be served twice, open and guarded, and mounted in any order
 const watchOriginal = <S, C>(router: RouterInstance<S, C>, copy: RouterInstance<S, C>): void => {
   originals.set(copy, router)
-  const open = router.stack.find(({ methods, stack }) => methods.length > 0 && !stack.some(isGuard))
-  const { match } = router
-  if (open === undefined || Object.hasOwn(router, 'match') || !replacedMethods.has(router.routes)) return
-  let isServed = false
-  const value = function (this: RouterInstance<S, C>, ...given: Parameters<typeof match>): ReturnType<typeof match> {
-    if (!isServed && !replacedByCopy.has(router)) warnOfOpen(open)
-    isServed = true
-    return match.apply(this, given)
+  if (router.stack.length === 0 || Object.hasOwn(router, 'match') || !replacedMethods.has(router.routes)) return
+  const value: typeof router.match = (...given) => {
+    Reflect.deleteProperty(router, 'match')
+    const open = router.stack.find(({ methods, stack }) => methods.length > 0 && !stack.some(isGuard))
+    if (open !== undefined && !replacedByCopy.has(router)) warnOfOpen(open)
+    return router.match(...given)
   }
   Reflect.defineProperty(router, 'match', { value, writable: true, configurable: true, enumerable: false })
 }
