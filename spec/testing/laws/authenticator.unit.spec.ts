@@ -23,7 +23,7 @@ import {
 import { flatMap, BasicCredentials, describedAs, map } from 'koa-with-auth/fp'
 import { laws, type LawOptions, type ValidRequest } from 'koa-with-auth/testing/laws'
 import { withBearer, withCookie, withHeader, mergeRequests } from 'koa-with-auth/testing'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { bearer, breachesOf, isRight, right, valid } from '../../support/models/brokenLaws.js'
 
 describe('the law "total" finds', () => {
@@ -48,6 +48,15 @@ describe('the law "total" finds', () => {
       const violations = await breachesOf(made, { valid })
       expect(violations.map(({ law }) => law)).toContainEqual(expect.stringMatching(/^is total/))
     }
+  })
+
+  it('a hook that never settles is waited for once as long as `within`', async () => {
+    const timers = vi.spyOn(globalThis, 'setTimeout')
+    onTestFinished(() => timers.mockRestore())
+    const never = httpBearer({ authenticate: () => new Promise(() => {}) })
+    expect(await breachesOf(never, { valid, within: 123, runs: 5 })).not.toStrictEqual([])
+    const waits = timers.mock.calls.map(([, ms]) => ms)
+    expect([waits.filter((ms) => ms === 123).length, waits.includes(25)]).toEqual([1, true])
   })
 
   it('no hook that settles within the time of `within`', async () => {

@@ -79,6 +79,9 @@ export interface LawOptions {
   readonly app?: ContextFactory | undefined
 }
 
+// After something has not ended once, later calls wait only so long: the check has failed already, and must say so before a test runner ends it
+const IMPATIENT = 25
+
 const lawChecks: Checks<LawOptions> = {
   valid: is.listOf(() => true, 'must be an array of at least one request or credential that is let in', 1),
   within: is.maybe(is.positive),
@@ -97,8 +100,12 @@ export const lawSubject = (caller: string, member: AuthenticatorLike, given: Law
   const specs = valid.map((one) => specOf(caller, one, described))
   const places = [...described.flatMap((one) => one ?? []), ...(isDescribed ? [] : specs.flatMap(locationsIn))]
   const requestOf = (spec: RequestSpec) => mockRequest(withHost(spec), app)
-  const ask = (spec: RequestSpec): Promise<Verdict> =>
-    verdictInTime(verdictOn(authenticator, requestOf(spec), above), within)
+  let patience = within
+  const ask = async (spec: RequestSpec): Promise<Verdict> => {
+    const verdict = await verdictInTime(verdictOn(authenticator, requestOf(spec), above), patience)
+    if (verdict._tag === 'NeverSettled') patience = Math.min(patience, IMPATIENT)
+    return verdict
+  }
   const verdicts = new Map<string, Promise<Verdict>>()
   return {
     description,
