@@ -11,7 +11,7 @@ import type { Context, Request } from './Request.js'
 import { isForged } from './CrossOrigin.js'
 import { constantFailure, isAmbient, isOfSessions, withChallenges, type Description, type Leaf } from './Description.js'
 import { PrincipalSource, type EndSource } from './ends.js'
-import { accept, evidenceOf, givenWith, merge, restsOn } from './Evidence.js'
+import { accept, evidenceOf, givenWith, merge, nothingSent, restsOn } from './Evidence.js'
 import type { Charge, Evidence, Objects } from './Evidence.js'
 import { forged as forgedError, invalid as invalidError, type AuthError } from './AuthError.js'
 import { isAnonymous, refused, type Decode, type Decoded, type Evaluation, type Result } from './Result.js'
@@ -23,8 +23,8 @@ export class Attempt {
   declare readonly parameters: PathParameters | undefined
   /** The objects that other members have found before this part is asked, see `core/allOf.ts`. */
   declare readonly objects: Objects | undefined
-  /** The attempt of the whole decision. The fields below are of this attempt alone. */
-  readonly whole: Attempt
+  /** The attempt of the whole decision, if it is another: the fields below are of that attempt alone. */
+  declare private readonly outer: Attempt | undefined
   /** @internal Whether no guess is counted, nor refused by a count: `expectGuarded` sends wrong credentials on purpose. */
   declare isUncounted: boolean | undefined
   /** @internal The credentials that were decoded before their kind was asked. */
@@ -32,16 +32,21 @@ export class Attempt {
   /** @internal How many hooks were asked: one that is late, after a time limit, tells nothing any more. */
   asked = 0
   /** @internal The decisions of authenticators and keys that the hook which is asked has called itself. */
-  told: ReadonlyArray<E.Right<unknown>> | undefined = undefined
+  declare told: ReadonlyArray<E.Right<unknown>> | undefined
   /** @internal For the record of the decision, if there is a subscriber. Nothing is decided by it. */
   declare notes: Notes | undefined
 
-  constructor(request: Request, parameters?: PathParameters, objects?: Objects, whole?: Attempt) {
+  constructor(request: Request, parameters?: PathParameters, objects?: Objects, outer?: Attempt) {
     this.request = request
-    this.whole = whole ?? this
     // Few have these, and each field is allocated for every request
+    if (outer !== undefined) this.outer = outer
     if (parameters !== undefined) this.parameters = parameters
     if (objects !== undefined) this.objects = objects
+  }
+
+  /** The attempt of the whole decision. */
+  get whole(): Attempt {
+    return this.outer ?? this
   }
 
   /** The same decision, for a part that is asked after others have found objects. */
@@ -100,7 +105,7 @@ interface DecodedAhead {
  */
 export class Exchange {
   /** The settings in force where the request is now. */
-  settings: Settings = defaults
+  declare settings: Settings
   /** The captures of the layer whose guard ran last: the router makes new captures for each layer, see `koa/guard.ts`. */
   captures: unknown = undefined
   /** How many guarded operations are running, each inside of the operation before, see `koa/guard.ts`. */
@@ -115,8 +120,9 @@ export class Exchange {
   headers: unknown = undefined
   /** Their context and realm, and the function that writes the head. Here, because a record of them is a sixth of what a guard allocates. */
   headContext: unknown = undefined
-  headRealm = ''
-  writeHead: unknown = undefined
+  declare headRealm: string
+  /** `undefined` for that of Node's class. */
+  declare writeHead: unknown
   /** The decision, if there is a subscriber, see `koa/watching.ts`. */
   declare decision: unknown
   /** Whether a token in the field `Authorization` carries the session, which browsers send by no form or link. */
@@ -130,7 +136,7 @@ export class Exchange {
   /** The decision that a guard makes, or made last. */
   attempt: Attempt | undefined = undefined
   /** The accepted credentials that can end. */
-  accepted: ReadonlyArray<EndSource> = nothingAccepted
+  declare accepted: ReadonlyArray<EndSource>
   /** The same with those of the guards around this guard; `undefined` if it is the outermost. */
   declare ending: ReadonlyArray<EndSource> | undefined
   /** The signals that wait for their end, see `koa/authSignal.ts`. */
@@ -141,15 +147,17 @@ export class Exchange {
   declare charged: ReadonlyArray<() => void> | undefined
   /** Called before the response is sent, with whether the operation answered with a 2xx, see `webhooks/deliveries.ts`. Never reject. */
   declare outcomes: Array<(isDone: boolean) => Promise<void>> | undefined
-  objects: Objects | undefined = undefined
+  declare objects: Objects | undefined
 }
 
-// Nothing is behind the prototype, whose properties would count
+// Nothing is behind the prototype, whose properties would count. Most requests have no other values, and write none
 Object.setPrototypeOf(Exchange.prototype, null)
-Exchange.prototype.operations = 0
-
-// The credentials of a public operation
-const nothingAccepted: ReadonlyArray<EndSource> = []
+Object.assign(Exchange.prototype, {
+  settings: defaults,
+  operations: 0,
+  headRealm: defaults.realm,
+  accepted: nothingSent.accepted,
+} satisfies Partial<Exchange>)
 
 /** On a Koa context and its response: the record of the request. */
 const exchangeMark: unique symbol = Symbol.for('koa-with-auth/exchange')
@@ -192,7 +200,7 @@ export const attemptOf = (request: Request | undefined): Attempt | undefined => 
 
 export const askHook = ({ whole }: Attempt): void => {
   whole.asked++
-  whole.told = undefined
+  if (whole.told !== undefined) whole.told = undefined
 }
 
 /** @internal Gives the hook that runs the decision of an authenticator that it called. `asked`: after a time limit, another hook may run. */

@@ -344,8 +344,8 @@ const runAs = <A extends Promise<unknown> | void>(
   // `auth` is a property that this package adds to the request
   const request: Guarded = ctx.request
   request.auth = principal
-  exchange.accepted = accepted
-  exchange.objects = objects
+  if (exchange.accepted !== accepted) exchange.accepted = accepted
+  if (exchange.objects !== objects) exchange.objects = objects
   // a public operation keeps the values of other functions there
   if (state !== undefined && principal !== undefined) ctx.state[state] = principal
   return run()

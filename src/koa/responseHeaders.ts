@@ -5,7 +5,7 @@
  * They are set before the handler runs, and completed when the head is written. So Koa's error path and streams get
  * them, too. A header that the handler sets stays. Vary is added to.
  */
-import type { ServerResponse } from 'node:http'
+import { ServerResponse } from 'node:http'
 import type { Context, Request } from 'koa'
 import { render, type Challenge } from '../core/Challenge.js'
 import { challengesOf, fieldsReadBy, leaves, readsQuery, type Description } from '../core/Description.js'
@@ -153,10 +153,10 @@ export const applyHeaders = (ctx: Context, exchange: Exchange, headers: GuardHea
   const carried = exchangeOfResponse(ctx, exchange)
   const before = headersIn(carried)
   carried.headContext = ctx
-  carried.headRealm = realm
+  if (carried.headRealm !== realm) carried.headRealm = realm
   if (before === undefined) {
     carried.headers = headers
-    carried.writeHead = res.writeHead
+    if (res.writeHead !== ServerResponse.prototype.writeHead) carried.writeHead = res.writeHead
     res.writeHead = writeCompleteHead
     return
   }
@@ -173,7 +173,7 @@ export const headersOfGuard = (response: ServerResponse): GuardHeaders | undefin
 function writeCompleteHead(this: ServerResponse, status: number, message?: unknown, headers?: unknown): ServerResponse {
   // Safe, both: `applyHeaders` sets them before it installs this function, and calls that before in the same way
   const exchange = knownExchange(this)!
-  const writeHead = exchange.writeHead as WriteHead
+  const writeHead = (exchange.writeHead ?? ServerResponse.prototype.writeHead) as WriteHead
   // how Node itself calls it
   if (message === undefined && headers === undefined) {
     completeHead(this, status, exchange)
