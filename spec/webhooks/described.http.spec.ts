@@ -6,7 +6,7 @@ import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { httpSignature, webBotAuth } from 'koa-with-auth/signatures'
-import { github, slack, standardWebhooks, stripe, webhook, webhookScheme } from 'koa-with-auth/webhooks'
+import { github, shopify, slack, standardWebhooks, stripe, webhook, webhookScheme } from 'koa-with-auth/webhooks'
 import { describe, expect, it } from 'vitest'
 import { linesOf, lineText } from '../../src/audit/policy.js'
 import { invalidIn } from '../support/papers/openapiTools.js'
@@ -35,6 +35,7 @@ const hooks = {
   tolerance: webhook({ ...hook, tolerance: 60_000 }),
   maxLength: webhook({ ...hook, maxLength: 1000 }),
   spent: webhook({ ...hook, spent }),
+  repeated: webhook({ ...hook, spent, repeated: 'refuse' }),
   'a name': webhook({ ...hook, schemeName: 'billing' }),
   'an own scheme': webhook({ ...hook, scheme: webhookScheme({ ...acme, content: ({ body }) => body }) }),
   'an own scheme with other content': webhook({ ...hook, scheme: webhookScheme({ ...acme, content: () => 'x' }) }),
@@ -103,6 +104,8 @@ describe('OpenAPI', () => {
   it('lists headers that not each alternative needs as optional', () => {
     const document = openApi(routerOf(optional(webhook({ scheme: slack, secrets: 's' }))), options)
     expect(document.paths['/hooks/{name}']?.post?.parameters?.[1]).toMatchObject({ required: false })
+    expect(document.webhooks).toHaveProperty(['slack /hooks/{name}'])
+    expect(openApi(routerOf(hooks['an own scheme']), options).webhooks).toHaveProperty(['webhook /hooks/{name}'])
   })
 
   it('lists Signature-Input and Signature-Agent of signed requests, which are no webhooks', async () => {
@@ -124,9 +127,11 @@ describe('wrong options', () => {
     [{ scheme: stripe, secrets: (_a: unknown, _b: unknown) => 's' }, 'takes 2 parameters'],
     [{ scheme: standardWebhooks, secrets: 'whsec_?' }, 'must be base64'],
     [{ scheme: standardWebhooks, secrets: 'whsec_' }, 'must be base64'],
-    [{ scheme: standardWebhooks, secrets: 'MfKQ9r8GwhsecKYqrTwj_whsec_' }, 'must be base64'],
+    [{ scheme: standardWebhooks, secrets: 'MfKQwhsec_9r8G' }, 'must be base64'],
+    [{ scheme: standardWebhooks, secrets: 'whsec_YW=J' }, 'must be base64'],
     [{ scheme: standardWebhooks, secrets: 'whpk_AAAA' }, 'must have 32 bytes'],
     [{ scheme: github, secrets: 's', tolerance: 1000 }, 'github signs no time, so leave tolerance out'],
+    [{ scheme: shopify, secrets: 's', tolerance: 1000 }, 'shopify signs no time, so leave tolerance out'],
     [{ scheme: stripe, secrets: 's', tolerance: 0 }, 'webhook({ tolerance }) must be a number'],
     [{ scheme: stripe, secrets: 's', tolerance: 300 }, 'a number of milliseconds, at least 1000, not 300'],
     [{ scheme: stripe, secrets: 's', repeated: 'refuse' }, 'webhook({ repeated }) needs spent'],

@@ -194,6 +194,8 @@ describe('Standard Webhooks', () => {
       [behind(20), '401 malformed syntax'],
       [v1a(`m.${time}.b`), '401 invalid signature'],
       [good.replace(/=+$/, ''), '401 invalid signature'],
+      [`,${good}`, '401 malformed syntax'],
+      [`${good},`, '401 malformed syntax'],
       // a signature of one version is none of the other
       [good.replace('v1a', 'v1'), '401 invalid signature'],
     ] as const) {
@@ -219,7 +221,14 @@ it.each<[string, WebhookOptions['scheme'], Headers]>([
   expect(await send('a', headers)).toBe('401 malformed syntax')
 })
 
+it('the challenge names the header', async () => {
+  const { url } = await site({ scheme: stripe, secrets: SECRET, realm: 'hooks' })
+  const { headers } = await fetch(`${url}/hook`, { method: 'POST' })
+  expect(headers.get('www-authenticate')).toBe('Webhook realm="hooks", header="Stripe-Signature"')
+})
+
 it.each<[string, WebhookOptions['scheme'], (body: string) => Headers, number, number]>([
+  ['is tried again, if it has an id', standardWebhooks, (body) => standardHeaders(body), 600_000, 259_200_000],
   ['could come again', stripe, (body) => stripeHeaders(body), 26_000, 26_000],
   ['is tried again, if it has no time', github, githubHeaders, 600_000, 2_592_000_000],
 ])('a delivery is taken for as long as it %s', async (_what, scheme, headers, lease, lifetime) => {
@@ -229,7 +238,7 @@ it.each<[string, WebhookOptions['scheme'], (body: string) => Headers, number, nu
     release: async (_id: string, ms = 0) => void lifetimes.push(ms),
   }
   const own = scheme.isTimed === false ? {} : { tolerance: 10_000 }
-  const { send } = await site({ scheme, secrets: SECRET, spent, ...own })
+  const { send } = await site({ scheme, secrets: scheme === standardWebhooks ? BASE64 : SECRET, spent, ...own })
   expect(await send('a', headers('a'))).toBe('204')
   // that its handler runs, and the delivery, which ends first if the process does; then the delivery for good
   await expect.poll(() => lifetimes).toEqual([lease, 0.9 * lease, lifetime, 0])
@@ -263,7 +272,7 @@ describe('a scheme of your own', () => {
       const id = get('X-Acme-Id')
       return id === undefined
         ? undefined
-        : { signatures: value.split(';'), id, at: new Date(Number(get('X-Acme-Time'))) }
+        : { signatures: value.match(/[^;]+/g) ?? [], id, at: new Date(Number(get('X-Acme-Time'))) }
     },
     // a function with these types, which was written apart, is one, too
     content: ({ id, at: time, body }: { id: string | undefined; at: Date | undefined; body: Buffer }) => [
@@ -278,7 +287,8 @@ describe('a scheme of your own', () => {
     const signed = { 'X-Acme-Id': '7', 'X-Acme-Time': String(time), 'X-Acme': `x;${hmac(`7\n${time}\na`, 'base64')}` }
     expect(await send('a', signed)).toBe('204')
     expect(seen).toStrictEqual([{ id: '7', at: new Date(time).toISOString(), text: 'a' }])
-    expect(await send('a', { ...signed, 'X-Acme-Time': 'x' })).toBe('401 malformed syntax')
+    for (const wrong of [{ 'X-Acme-Time': 'x' }, { 'X-Acme': ';' }])
+      expect(await send('a', { ...signed, ...wrong })).toBe('401 malformed syntax')
     expect(await send('a', { ...signed, 'X-Acme-Time': String(time + 1) })).toBe('401 invalid signature')
     expect(await send('a', [...Object.entries(signed), ['X-Acme-Id', '7']])).toBe('401 malformed twice')
   })

@@ -135,7 +135,7 @@ const wholeBody = (
     resolve(body)
   }
   const timer = setTimeout(() => fail(httpError(408, 'the body did not come in time')), patience)
-  if (req.readableLength === 0 && isBodyOver(req)) return take()
+  if (isBodyOver(req)) return take()
   for (const event of ['close', 'error']) req.on(event, cut)
   req.on('readable', take)
 }
