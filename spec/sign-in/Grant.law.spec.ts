@@ -207,6 +207,19 @@ it('a provider that failed is not asked again within a second, by any process', 
   expect(await later(store, provider)).toBe('a2')
 })
 
+it.each<readonly [Answer, number, string]>([
+  ['ok', -3_600_000, 'a2'],
+  ['down', -3_600_000, 'a2'],
+  ['down', -30_000, 'outage'],
+])('after an answer that is %s, and all clocks going %d ms, a request gets %s', async (answer, ms, outcome) => {
+  const [store, provider] = [memoryStore(), new Provider([answer])]
+  await started(store)
+  await later(store, provider)
+  vi.setSystemTime(Date.now() + ms)
+  const refused = answer === 'ok' ? 'a1' : 'a0'
+  expect(await outcomeOf(tokensAfter(plainly(store, provider), place, refused))).toBe(outcome)
+})
+
 it('a process that stood still after it got the lock does not ask, because another may have it by now', async () => {
   const { store, provider, plain } = await expired()
   let asked = 0

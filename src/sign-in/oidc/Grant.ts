@@ -151,8 +151,11 @@ const inFlight = (self: Grants, place: GrantPlace, before: string): Promise<Toke
 
 const lockOf = ({ key }: GrantPlace): string => `${key} refresh`
 
-const FAILED = 'failed'
-const FREE = 'free'
+// In the lock of a process that has left it, before the moment at which the provider failed, or 0
+const LEFT = 'left '
+
+/** How far the clocks of processes that refresh may differ, in milliseconds. */
+const SKEW = 60_000
 
 // A provider may take longer than a lock lasts, and another process that took over would present the same token
 const holding = ({ store }: Grants, place: GrantPlace, mine: string): (() => void) => {
@@ -169,10 +172,15 @@ const awaited = async (self: Grants, place: GrantPlace, before: string): Promise
     const [text, held] = await self.store.get([place.key, lock])
     const kept = keptIn(self, place, text)
     if (kept.text !== before) return kept.tokens
-    if (held === FAILED) throw new UnavailableError('the provider failed a moment ago')
-    if (held === undefined) {
+    // a store whose clock was set back keeps these texts for longer than a second
+    const failedAt = held?.startsWith(LEFT) === true ? Number(held.slice(LEFT.length)) : undefined
+    if (failedAt !== undefined && Math.abs(self.clock.now() - failedAt) < SKEW)
+      throw new UnavailableError('the provider failed a moment ago')
+    if (held === undefined || failedAt !== undefined) {
       const mine = randomId(16)
-      if (await self.store.insert(lock, mine, LOCK)) return locked(self, place, before, mine)
+      const { store } = self
+      const isMine = held === undefined ? store.insert(lock, mine, LOCK) : store.update(lock, mine, LOCK, held)
+      if (await isMine) return locked(self, place, before, mine)
     }
     await self.clock.pause(POLL)
   }
@@ -200,8 +208,8 @@ const locked = async (self: Grants, place: GrantPlace, before: string, mine: str
   } finally {
     release()
     // in an outage of the store, its clock ends the lock. A renewal that comes late finds another text
-    const [leaves, lifetime] = isOutage ? [FAILED, FAILED_FOR] : [FREE, 1]
-    await self.store.update(lockOf(place), leaves, lifetime, mine).catch(() => undefined)
+    const left = LEFT + String(isOutage ? self.clock.now() : 0)
+    await self.store.update(lockOf(place), left, isOutage ? FAILED_FOR : 1, mine).catch(() => undefined)
   }
 }
 
