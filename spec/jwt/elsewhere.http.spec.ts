@@ -165,6 +165,14 @@ describe('issuers', () => {
     expect(fetched()).toBe(1)
   })
 
+  it('a tenant whose jwksUri is the issuer of another tenant changes no keys of the other', async () => {
+    const { provider, status } = await jwtSite({
+      issuer: (iss) => (iss === provider.issuer ? iss : { issuer: iss, jwksUri: provider.issuer }),
+    })
+    const [wrong, good] = [await provider.token({ iss: 'https://mallory.example' }), await provider.token()]
+    expect([await status(wrong), await status(good)]).toEqual([503, 200])
+  })
+
   it('200 issuers of a list with one address of keys: one fetch', async () => {
     const { jwksUri, token, fetched } = await tenants()
     const all = Array.from({ length: 200 }, (_, n) => `https://login.example/listed-${n}`)

@@ -262,7 +262,7 @@ describe('the token of the user of a request', () => {
 })
 
 describe('an answer of the provider', () => {
-  it.each([null, -1, 'soon', 1e300, {}, undefined, '300', 0])('with the lifetime %j ends nothing', async (lifetime) => {
+  it.each([null, -1, 'soon', ' ', true, 1e300, {}, undefined, '300', 0])('with the lifetime %j ends nothing', async (lifetime) => {
     const { site, issuer, refreshes, anna } = await signedIn()
     issuer.expiresIn = lifetime as number
     atLater(400_000)

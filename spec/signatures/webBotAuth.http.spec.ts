@@ -145,6 +145,12 @@ describe('an agent', () => {
     expect(await send(agents, { agent: 'https://other.example' })).toMatchObject({ agent: 'https://other.example' })
     clock.move(60_000)
     expect(await send(agents, { agent: at('?n=20') })).toMatchObject({ agent: at('?n=20') })
+    // nor do many origins cost more, such as the subdomains that a function admits
+    clock.move(60_000)
+    network.fetched.length = 0
+    for (let n = 0; n < 70; n++) results.push(await send(agents, { agent: `https://n${n}.example` }))
+    expect(results.slice(-11)).toEqual([expect.anything(), ...Array(10).fill('unavailable')])
+    expect([network.fetched.length, await send(agents)]).toMatchObject([60, { agent: AGENT }])
   })
 
   it('cannot use the key of another one', async () => {

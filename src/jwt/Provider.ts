@@ -253,7 +253,8 @@ const providerOf = (given: unknown, common: SharedTerms, shared: Memory<SigningK
     checkUrl(`${where}({ issuer })`, given)
     const ask = discovering(given, 'jwks_uri', policy.maxAge)
     const fetch = (signal: AbortSignal) => ask(signal, (url) => fetchJwks(url, signal))
-    const keys = sharing(given, () => remoteKeys(fetch, policy, events(given)))
+    // not the name of a `jwksUri`: a tenant may have the issuer of another tenant as its own
+    const keys = sharing(`discovery ${given}`, () => remoteKeys(fetch, policy, events(given)))
     return { ...settled(given, bare({}), false, common), keys, isDiscovered: true }
   }
   if (typeof given !== 'object' || given === null)

@@ -121,18 +121,20 @@ const keySetIn = (bytes: Buffer): SigningKeySet => {
   return { keys }
 }
 
-// Of one origin, strangers can name as many addresses as they like
-const MAX_NEW = 5
+// Strangers can name as many addresses of an origin as they like, and as many origins as a function admits, such as subdomains
+const MAX_NEW_OF_ORIGIN = 5
+const MAX_NEW = 60
 const NEW_EVERY = 60_000
 
 /** Whether one more new address of an origin may be fetched now. */
 const newAddresses = () => {
-  const counts = memory<{ left: number }>({ size: MAX_AGENTS, maxAge: NEW_EVERY, dropsFirst: 'oldest' })
-  return (origin: string): boolean => {
-    const count = counts.get(origin) ?? { left: MAX_NEW }
-    if (count.left === MAX_NEW) counts.set(origin, fromNow(count))
-    return count.left-- > 0
+  const counts = memory<{ used: number }>({ size: MAX_AGENTS, maxAge: NEW_EVERY, dropsFirst: 'least recently used' })
+  const hasRoom = (name: string, most: number): boolean => {
+    const count = counts.get(name) ?? { used: 0 }
+    if (count.used === 0) counts.set(name, fromNow(count))
+    return count.used++ < most
   }
+  return (origin: string): boolean => hasRoom(origin, MAX_NEW_OF_ORIGIN) && hasRoom('all', MAX_NEW)
 }
 
 /** Finds the keys at a URL that have an id, in directories that are kept. `listed`: how many agents there are, if they are listed. */

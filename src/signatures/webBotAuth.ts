@@ -30,7 +30,7 @@ export interface WebBotAuthOptions extends SignatureOptions {
   /**
    * The agents that are let in: https origins, or a function. For keys that are at another path of an origin, or at a path with a query, the
    * whole address counts: neither says anything about the owner of a host. The directory of an agent that is refused is never fetched.
-   * With a function, five new addresses of an origin are fetched in a minute; more are a 503.
+   * With a function, five new addresses of an origin, and 60 in all, are fetched in a minute; more are a 503.
    */
   readonly agents:
     | readonly [string, ...string[]]

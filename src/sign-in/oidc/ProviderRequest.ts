@@ -64,12 +64,13 @@ const scopeText = (value: unknown): unknown => (Array.isArray(value) ? value.joi
 // An answer with tokens as RFC 6749 §5.1 demands it, from the answers of providers: no `token_type`, an array of scopes, `null` or an empty
 // string for a missing member, and a lifetime that cannot be believed. Then the tokens are good all the same, and end when the resource refuses them.
 const withTokens = ({ expires_in: lasts, token_type: type, scope, ...rest }: Json): Response => {
-  const isGood = typeof lasts !== 'object' && Number(lasts) >= 0 && Number.isFinite(Number(lasts))
+  const seconds = typeof lasts === 'string' ? Number(lasts) : lasts
+  const isGood = typeof seconds === 'number' && seconds >= 0 && Number.isFinite(seconds)
   const answer = {
     ...rest,
     token_type: isGivenMember(type) ? type : 'bearer',
     scope: scopeText(scope),
-    ...(isGood && { expires_in: lasts }),
+    ...(isGood && { expires_in: seconds }),
   }
   return jsonResponse(Object.fromEntries(Object.entries(answer).filter(([, value]) => value !== null && value !== '')))
 }
