@@ -262,15 +262,18 @@ describe('the token of the user of a request', () => {
 })
 
 describe('an answer of the provider', () => {
-  it.each([null, -1, 'soon', ' ', true, 1e300, {}, undefined, '300', 0])('with the lifetime %j ends nothing', async (lifetime) => {
-    const { site, issuer, refreshes, anna } = await signedIn()
-    issuer.expiresIn = lifetime as number
-    atLater(400_000)
-    const next = await site.get(anna, '/token')
-    expect([next.status, decodeJwt(next.body).sub]).toEqual([200, 'anna'])
-    expect((await site.get(anna, '/token')).status).toBe(200)
-    expect(refreshes().length).toBeLessThanOrEqual(2)
-  })
+  it.each([null, -1, 'soon', ' ', true, 1e300, {}, undefined, '300', 0])(
+    'with the lifetime %j ends nothing',
+    async (lifetime) => {
+      const { site, issuer, refreshes, anna } = await signedIn()
+      issuer.expiresIn = lifetime as number
+      atLater(400_000)
+      const next = await site.get(anna, '/token')
+      expect([next.status, decodeJwt(next.body).sub]).toEqual([200, 'anna'])
+      expect((await site.get(anna, '/token')).status).toBe(200)
+      expect(refreshes().length).toBeLessThanOrEqual(2)
+    },
+  )
 
   it.each([
     ['the same user', 'anna', 200],
