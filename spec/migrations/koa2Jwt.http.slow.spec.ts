@@ -2,6 +2,8 @@
  * A whole application of koa 2, @koa/router 12 and CommonJS, with tests in Jest. They pass with koa-jwt, and after the
  * migration that the guide "from koa-jwt" describes.
  */
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { appProject, type AppProject } from '../support/projects/appProject.js'
 
@@ -31,6 +33,14 @@ describe('koa 2.16, @koa/router 12, CommonJS, Jest, koa-jwt', () => {
   )
 
   it('its tests fail if the guard of the router is left out', async () => {
+    const open = join(project.folder, 'open')
+    cpSync(join(project.folder, 'after'), open, { recursive: true })
+    const app = readFileSync(join(open, 'app.js'), 'utf8')
+    const opened = app
+      .replace('withAuth(user)(new Router())', 'new Router()')
+      .replaceAll('request.auth', 'request.auth?')
+    expect(opened).toContain('  const router = new Router()\n')
+    writeFileSync(join(open, 'app.js'), opened.replaceAll(/auth\?(?!\.)/g, 'auth ?? {}'))
     const { code, text } = await jest('jest.babel.config.js', 'open')
     expect(text).toContain('✕ tasks need a token')
     expect(code).not.toBe(0)
