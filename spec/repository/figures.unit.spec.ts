@@ -7,7 +7,6 @@ import type { RequestListener } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { expectAlike } from '../bench/src/alike.js'
-import { compared } from '../bench/src/compare.js'
 import { reasons } from '../bench/src/reasons.js'
 import { asMarkdown, targets, withFigures, type Figures } from '../bench/src/report.js'
 import { verdict, type Row, type Section } from '../bench/src/Section.js'
@@ -20,13 +19,6 @@ const kept: Figures = JSON.parse(read('figures.json'))
 const between = (low: number, high: number) => ({ value: (low + high) / 2, low, high })
 const row = (given: Partial<Row>): Row => ({ name: 'one', value: between(1, 1), unit: 'times', ...given })
 const section = (...rows: ReadonlyArray<Row>): Section => ({ title: 'Some', rows })
-const figures = (machine: string, ...rows: ReadonlyArray<Row>): Figures => ({
-  machine,
-  date: '2026-01-31',
-  quick: false,
-  sections: [section(...rows)],
-})
-
 describe('a row of the benchmark', () => {
   it.each<readonly [string, Partial<Row>, ReturnType<typeof verdict>]>([
     ['is met if its whole interval is', { value: between(1.01, 1.04), target: 1.05 }, 'met'],
@@ -69,25 +61,6 @@ describe('a row of the benchmark', () => {
   it('uses the control of its section if it has none', () => {
     const one = row({ value: between(1.01, 1.02), target: 1.05 })
     expect(verdict(one, { ...section(one), control: between(0.8, 0.9) })).toBe('not decided')
-  })
-})
-
-describe('a comparison of two runs', () => {
-  const before = row({ value: between(1, 1.02) })
-  it('names figures that moved beyond both intervals', () => {
-    const slower = row({ value: between(1.03, 1.05) })
-    const { compared: count, moved } = compared(figures('a', before), figures('b', slower))
-    expect(count).toBe(1)
-    expect(moved).toEqual([{ title: 'Some', before, now: slower }])
-  })
-  it('does not name figures that stayed within them', () => {
-    const { moved } = compared(figures('a', before), figures('a', row({ value: between(1.02, 1.09) })))
-    expect(moved).toEqual([])
-  })
-  it('leaves out figures that depend on the machine, if the machines differ', () => {
-    const time = (low: number) => row({ unit: 'us', value: between(low, low + 1) })
-    expect(compared(figures('a', time(1)), figures('b', time(9)))).toEqual({ compared: 0, moved: [] })
-    expect(compared(figures('a', time(1)), figures('a', time(9))).moved).toHaveLength(1)
   })
 })
 

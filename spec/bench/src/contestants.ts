@@ -1,7 +1,6 @@
 /** How contestants are asked, and the headers of their requests. */
 import type { RequestListener } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import type { Hono } from 'hono'
 import type { Contestant } from './paired.js'
 import { ask, headersOf, type Headers } from './stub.js'
 
@@ -11,16 +10,6 @@ export const basic = (pair: string) => headersOf({ Authorization: `Basic ${Buffe
 export const asking = (name: string, listener: RequestListener, headers: Headers, url = '/x'): Contestant => ({
   name,
   run: () => ask(listener, url, headers),
-})
-
-/** Hono takes no request of Node. */
-export const askingHono = (name: string, app: Hono, headers: Readonly<Record<string, string>>): Contestant => ({
-  name,
-  run: async () => {
-    const response = await app.fetch(new Request('http://localhost:3000/x', { headers }))
-    if (response.status !== 200) throw new Error(`${name} answers ${response.status}`)
-    return response.text()
-  },
 })
 
 /** A Fastify that is ready, as Node calls it. */

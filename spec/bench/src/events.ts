@@ -2,7 +2,7 @@
 import type { RequestListener } from 'node:http'
 import { on } from '../../../dist/events.js'
 import { bearer } from './contestants.js'
-import { koaApps, koaLists } from './koaApps.js'
+import { koaApps } from './koaApps.js'
 import type { Row, Section } from './Section.js'
 import { added, race, ratio, type Contestant, type Pace } from './paired.js'
 import { ask, headersOf, type Headers } from './stub.js'
@@ -32,7 +32,7 @@ const cases: ReadonlyArray<readonly [string, RequestListener, Headers]> = [
   ['accepted', koaApps.ours(), bearer('supersecret')],
   ['accepted, asynchronous hook', koaApps['ours, async'](), bearer('supersecret')],
   ['refused', koaApps.ours(), bearer('wrong')],
-  ['third of a list of 3', koaLists.ours(3), headersOf({ 'X-Key-3': 'supersecret' })],
+  ['third of a list of 3', koaApps['ours, list'](), headersOf({ 'X-Key-3': 'supersecret' })],
 ]
 
 /** With a listener, and without. */

@@ -3,27 +3,13 @@
  */
 import type { RequestListener } from 'node:http'
 import Router, { type RouterMiddleware } from '@koa/router'
-import { either as E, option as O, readerTaskEither as RTE, taskEither as TE } from 'fp-ts'
-import { pipe } from 'fp-ts/lib/function.js'
 import jwt from 'jsonwebtoken'
 import Koa, { type Context } from 'koa'
 import koaJwt from 'koa-jwt'
 import passport from 'koa-passport'
 import { Strategy } from 'passport-http-bearer'
 import { apiKeyHeader, httpBearer, withAuth, type Authenticator } from '../../../dist/index.js'
-import {
-  accept,
-  anna,
-  answer,
-  bearerPasses,
-  deny,
-  guard,
-  hook,
-  keyNames,
-  listPasses,
-  once,
-  type User,
-} from './byHand.js'
+import { anna, answer, bearerPasses, guard, hook, keyNames, type User } from './byHand.js'
 
 /** The application of a router, as Node calls it. */
 export const listenerOf = (...routers: ReadonlyArray<Router>): RequestListener => {
@@ -45,35 +31,6 @@ const handler =
     if (allowed instanceof Promise) return allowed.then((late) => late === true && answer(ctx, next))
     return allowed === true ? answer(ctx, next) : undefined
   }
-
-/** Written by a user of fp-ts who does not think about allocations. */
-const naive = (name: string): RTE.ReaderTaskEither<Context, string, User> =>
-  pipe(
-    RTE.ask<Context>(),
-    RTE.chainEitherK((ctx) =>
-      pipe(
-        once(ctx, name),
-        O.fromNullable,
-        E.fromOption(() => 'absent'),
-      ),
-    ),
-    RTE.chainTaskEitherK((key) =>
-      pipe(
-        key.replace(/^Bearer +/, ''),
-        (secret) => hook(undefined, secret),
-        TE.fromPredicate(
-          (user): user is User => user !== false,
-          () => 'invalid',
-        ),
-      ),
-    ),
-  )
-const naively = (check: RTE.ReaderTaskEither<Context, string, User>, vary: string) => async (ctx: Context) => {
-  const result = await check(ctx)()
-  if (E.isLeft(result)) deny(ctx, 'Bearer realm="api", error="invalid_token"', vary)
-  else accept(ctx, result.right, vary)
-  return E.isRight(result)
-}
 
 const bearer = httpBearer({ authenticate: hook })
 const keys = (length: number) =>
@@ -106,39 +63,15 @@ export const koaApps = {
   'by hand': () => operation(handler(bearerPasses)),
   'by hand, in middleware': () => operation((ctx, next) => (bearerPasses(ctx) ? next() : undefined), answer),
   ours: () => operation(guard(bearer), answer),
+  'ours, list': () => operation(guard(keys(3)), answer),
   'ours, async': () => operation(guard(httpBearer({ authenticate: slowHook })), answer),
-  naive: () => operation(handler(naively(naive('authorization'), 'Authorization'))),
   passport: () => operation(passport.authenticate('bearer', { session: false }) as RouterMiddleware, answerOfState),
   'koa-jwt': () => operation(koaJwt({ secret }) as unknown as RouterMiddleware, answerOfState),
   'ours, JWT': () => operation(guard(httpBearer({ authenticate: verified })), answer),
 } satisfies Readonly<Record<string, () => RequestListener>>
 
-/** Lists of header keys; the last key passes. */
-export const koaLists = {
-  'by hand': (length: number) => operation(handler(listPasses(length))),
-  ours: (length: number) => operation(guard(keys(length)), answer),
-  naive: (length: number) => {
-    const all = keyNames(length).map((name) => naive(name.toLowerCase()))
-    const either = all.reduce((some, one) => RTE.alt(() => one)(some))
-    return operation(handler(naively(either, keyNames(length).join(', '))))
-  },
-}
-
-/** The same check for nested routers, each with a guard. */
-export const koaLevels = {
-  'by hand': (depth: number) => levelsOf(depth, new Router().get('/x', handler(bearerPasses)), bare),
-  ours: (depth: number) => levelsOf(depth, new Router().get('/x', answer), guarded),
-}
-
-/** An application with many routes; `/r<n>` is the last. */
-export const koaRoutes = {
-  bare: (routes: number) => listenerOf(filled(new Router(), routes)),
-  'by hand': (routes: number) => listenerOf(filled(new Router(), routes, handler(bearerPasses))),
-  ours: (routes: number) => listenerOf(filled(guarded(new Router()), routes)),
-}
-
-const filled = (router: Router, routes: number, last?: RouterMiddleware): Router => {
-  for (let at = 1; at <= routes; at++) router.get(`/r${at}`, last ?? ((ctx) => void (ctx.body = anna)))
+const filled = (router: Router, routes: number): Router => {
+  for (let at = 1; at <= routes; at++) router.get(`/r${at}`, (ctx) => void (ctx.body = anna))
   return router
 }
 

@@ -7,7 +7,6 @@ export const reasons: Readonly<Record<string, string>> = {
   'one bearer':
     'Most of it is the record of the request, the decision around the authenticator, and the headers of the response.',
   'ours as a part of koa-passport': 'Most of it is the hook, which compares two secrets.',
-  'ours as a part of fastify bearer': 'Most of it is the hook, which compares two secrets.',
   'on SQLite':
     'The look-up also reads the revocation stamp of the user. When these figures were taken, the client compiled its statement at each call; compiled statements are kept now.',
   'registering them, beside the bare router':

@@ -6,7 +6,6 @@ import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { against } from './against.js'
-import { compared, inWords } from './compare.js'
 import { inProcess, printed } from './inProcess.js'
 import { asText, targets, withFigures, type Figures } from './report.js'
 import { sectionNames, sections } from './sections.js'
@@ -16,7 +15,6 @@ const { values: options } = parseArgs({
   options: {
     // A commit, or `release`: the last one of releases.json
     against: { type: 'string' },
-    compare: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     markdown: { type: 'boolean', default: false },
     only: { type: 'string', multiple: true, default: [] },
@@ -99,12 +97,6 @@ const now: Figures = { machine, date, quick: options.quick, sections: measured }
 if (options.json) console.log(JSON.stringify(now, null, 2))
 else console.log(targets(measured))
 
-if (options.compare) {
-  const before = keptFigures()
-  say(inWords(compared(before, now), before.date))
-  if (before.machine !== machine)
-    say('  They are from another machine: times and requests per second are not compared.\n')
-}
 if (options.save) {
   // A run of some sections replaces only these
   const before = isWhole ? [] : keptFigures().sections

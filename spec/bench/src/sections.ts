@@ -6,8 +6,8 @@ import { footprint } from './footprint.js'
 import { keys } from './keys.js'
 import { kept } from './kept.js'
 import { koa } from './koa.js'
-import { growth, others, peers } from './measurements.js'
 import { objects } from './objects.js'
+import { others } from './others.js'
 import { secrets } from './secrets.js'
 import { sessions } from './sessions.js'
 import { sockets } from './sockets.js'
@@ -30,12 +30,10 @@ export const sections: Readonly<Record<string, Measure>> = {
     await credentials(quick ? 2 : 6, { rounds: quick ? 60 : 120, batch: 50, clock: 'processor' }),
   ],
   others: async (quick) => [await others({ ...pace(quick, 200, 50), clock: 'processor' })],
-  peers: async (quick) => [await peers({ ...pace(quick, 200, 50), clock: 'processor' })],
   tokens: (quick) => tokens(quick ? { rounds: 12, batch: 4 } : { rounds: 80, batch: 12 }),
   secrets: async (quick) => [await secrets(quick ? { rounds: 9, batch: 40 } : { rounds: 180, batch: 100 })],
   events: async (quick) => [await events(pace(quick, 150, 100))],
   objects: async (quick) => [await objects(pace(quick, 150, 100))],
-  growth: (quick) => growth(pace(quick, 100, 100), quick ? [10, 100] : [10, 100, 1000, 10_000]),
   sessions: async (quick) => [await sessions(pace(quick, 200, 50), quick ? 3 : 5)],
   keys: async (quick) => [await keys({ ...pace(quick, 200, 50), clock: 'processor' })],
   routes: async (quick) => [await footprint(quick ? 2 : 6)],

@@ -5,10 +5,7 @@
 import { createServer } from 'node:http'
 import { createServer as createRawServer, type AddressInfo, type Server } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { getRequestListener } from '@hono/node-server'
-import { listenerOfFastify } from './contestants.js'
 import { koaApps } from './koaApps.js'
-import { fastifyApps, honoApps } from './otherApps.js'
 
 /** The suffix of the name of a second process of the same application. */
 export const AGAIN = ', again'
@@ -25,10 +22,6 @@ export const serverNames = [
   'passport',
   'koa-jwt',
   'ours, JWT',
-  'hono bare',
-  'hono bearer',
-  'fastify bare',
-  'fastify bearer',
 ] as const
 export type ServerName = (typeof serverNames)[number]
 
@@ -38,7 +31,7 @@ export const serversModule = fileURLToPath(import.meta.url)
 const body = '{"user":"anna"}'
 const fixed = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 
-const serverOf = async (name: string): Promise<Server> => {
+const serverOf = (name: string): Server => {
   if (name === 'fixed bytes') {
     return createRawServer(
       (socket) =>
@@ -55,16 +48,12 @@ const serverOf = async (name: string): Promise<Server> => {
     })
   }
   const koa = Object.entries(koaApps).find(([known]) => known === name.replace(AGAIN, ''))?.[1]
-  if (koa !== undefined) return createServer(koa())
-  const hono = Object.entries(honoApps).find(([known]) => known === name)?.[1]
-  if (hono !== undefined) return createServer(getRequestListener(hono().fetch))
-  const fastify = Object.entries(fastifyApps).find(([known]) => known === name)?.[1]
-  if (fastify === undefined) throw new Error(`no contestant is called ${name}`)
-  return createServer(listenerOfFastify(await fastify()))
+  if (koa === undefined) throw new Error(`no contestant is called ${name}`)
+  return createServer(koa())
 }
 
 if (process.argv[1] === serversModule) {
-  const server = await serverOf(process.argv[2] ?? '')
+  const server = serverOf(process.argv[2] ?? '')
   // Connections are idle while others have their turn
   if ('keepAliveTimeout' in server) Object.assign(server, { keepAliveTimeout: 0 })
   process.on('message', () => {

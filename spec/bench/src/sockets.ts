@@ -183,8 +183,6 @@ export const sockets = async ({ generations, rounds, requests }: SocketsPace): P
       beside('koa-passport beside bare', ['passport'], ['bare']),
       beside('ours beside koa-passport', ['ours'], ['passport'], { atLeast: 1 }),
       beside('ours beside koa-jwt, the same verifier', ['ours, JWT'], ['koa-jwt'], { atLeast: 1 }),
-      beside('hono bearer beside its bare', ['hono bearer'], ['hono bare']),
-      beside('fastify bearer beside its bare', ['fastify bearer'], ['fastify bare']),
     ],
   }
 }

@@ -11,17 +11,11 @@ import {
   verify,
   type KeyObject,
 } from 'node:crypto'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import fastifyJwt from '@fastify/jwt'
 import Router from '@koa/router'
-import express from 'express'
-import { auth } from 'express-oauth2-jwt-bearer'
 import fastify from 'fastify'
-import { Hono } from 'hono'
-import { jwk } from 'hono/jwk'
 import { exportJWK, SignJWT } from 'jose'
-import koaJwt from 'koa-jwt'
 import { withAuth } from '../../../dist/index.js'
 import { httpJwt } from '../../../dist/jwt.js'
 import { listenerOfFastify } from './contestants.js'
@@ -85,8 +79,6 @@ const byHand = (alg: Alg, key: KeyObject) => {
 export interface TokenApps {
   readonly token: string
   readonly listeners: Readonly<Record<string, RequestListener>> & { readonly 'ours, verified': RequestListener }
-  /** Hono takes no Node request. */
-  readonly hono: Readonly<Record<string, Hono>>
 }
 
 /** The applications for one algorithm. */
@@ -129,26 +121,6 @@ export const tokenApps = async (alg: Alg): Promise<TokenApps> => {
     await app.ready()
     return listenerOfFastify(app)
   }
-  const expressApp = async (guarded: boolean) => {
-    const app = express()
-    if (guarded) {
-      // It reads keys only by HTTP, and caches them
-      const keys = createServer((_request, response) => response.end(JSON.stringify({ keys: [key] })))
-      await new Promise<void>((resolve) => void keys.listen(0, '127.0.0.1', resolve))
-      keys.unref()
-      const { port } = keys.address() as AddressInfo
-      const jwksUri = `http://127.0.0.1:${port}/jwks`
-      app.use(auth({ issuer, audience, jwksUri, tokenSigningAlg: alg }))
-    }
-    app.get('/x', (_request, response) => void response.json(anna))
-    return app as unknown as RequestListener
-  }
-  const honoApp = (guarded: boolean) => {
-    const app = new Hono()
-    if (guarded)
-      app.use('/x', jwk({ keys: [key] as never, alg: [alg] as never, verification: { iss: issuer, aud: audience } }))
-    return app.get('/x', (c) => c.json(anna))
-  }
   const check = byHand(alg, isSecret ? publicKey : createPublicKey(pemOf(publicKey)))
   return {
     token,
@@ -168,17 +140,10 @@ export const tokenApps = async (alg: Alg): Promise<TokenApps> => {
         return next()
       }),
       ...(everywhere.includes(alg) && {
-        'koa-jwt': koa(koaJwt({ secret: pemOf(publicKey), issuer, audience, algorithms: [alg] }) as never),
         'fastify bare': await fastifyApp(undefined),
         '@fastify/jwt': await fastifyApp(false),
         '@fastify/jwt, kept': await fastifyApp(true),
       }),
-      ...(everywhere.includes(alg) &&
-        !isSecret && {
-          'express bare': await expressApp(false),
-          'express-oauth2-jwt-bearer': await expressApp(true),
-        }),
     },
-    hono: isSecret || !everywhere.includes(alg) ? {} : { 'hono bare': honoApp(false), 'hono/jwk': honoApp(true) },
   }
 }
