@@ -216,11 +216,14 @@ describe('B-39: a client certificate in a header', () => {
   })
 
   it('counts from a proxy of the same link, whose address has a zone', () => {
-    const auth = clientCertificate({ authorities: [authority.cert], from: from(['fe80::/10']) })
-    const of = (remoteAddress: string) =>
-      auth.evaluate(mockRequest({ remoteAddress, fields: [['Client-Cert', byteSequence(client)]] }))
+    const auth = clientCertificate({ authorities: [authority.cert], from: from(['fe80::/64']) })
+    const of = (remoteAddress: string, value = byteSequence(client)) =>
+      auth.evaluate(mockRequest({ remoteAddress, fields: [['Client-Cert', value]] }))
     expect(of('fe80::1%eth0')).toMatchObject({ _tag: 'Right' })
-    expect(of('fd00::1%eth0')).toMatchObject({ left: { _tag: 'absent' } })
+    for (const other of ['fd00::1%eth0', 'unknown']) expect(of(other)).toMatchObject({ left: { _tag: 'absent' } })
+    // longer than any header that Node reads by default
+    const long = escaped(client).replace('-----END', `${'%0A'.repeat(6000)}-----END`)
+    expect(of('fe80::1', long)).toMatchObject({ left: { _tag: 'malformed' } })
   })
 
   it('from anybody else is ignored', async () => {
@@ -304,6 +307,7 @@ describe('clientCertificate', () => {
     ['no proxies', { ...ofAuthority, from: { header: 'Client-Cert', proxies: [] } }, /must list the proxies/],
     ['a name', { ...ofAuthority, from: { header: 'Client-Cert', proxies: ['proxy'] } }, /"proxy" is not an address/],
     ['a wrong network', { ...ofAuthority, from: { header: 'X', proxies: ['10.0.0.0/33'] } }, /is not an address/],
+    ['a wrong network of IPv6', { ...ofAuthority, from: { header: 'X', proxies: ['::/129'] } }, /is not an address/],
     ['a path', { ...ofAuthority, from: { header: 'Client-Cert', proxies: ['10.0.0.0/8/8'] } }, /is not an address/],
     ['a blank', { ...ofAuthority, from: { header: 'Client-Cert', proxies: ['10.0.0.0/8 '] } }, /is not an address/],
     ['all proxies', { ...ofAuthority, from: { header: 'Client-Cert' } }, /must list the proxies/],

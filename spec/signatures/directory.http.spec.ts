@@ -10,6 +10,10 @@ import { listening } from '../support/servers/server.js'
 
 const policy = { timeout: 2000, maxAge: 60_000, maxLength: 1000 }
 const anyAddress = () => true
+// Safe: it is called with these
+const finding = (...found: ReadonlyArray<dns.LookupAddress>) =>
+  ((_host: string, _options: object, callback: (error: null, all: unknown) => void) =>
+    void callback(null, found)) as never
 
 describe('public addresses', () => {
   it.each(['8.8.8.8', '93.184.216.34', '2606:4700::6810:84e5', '::ffff:8.8.8.8'])('%s is one', (address) => {
@@ -62,13 +66,8 @@ describe('a host whose address is not public', () => {
   )
 
   it('is refused if only one of its addresses is private, and the name is looked up once', async () => {
-    const lookup = vi.spyOn(dns, 'lookup').mockImplementation(
-      ((_host: string, _options: object, callback: (error: null, found: unknown) => void) =>
-        void callback(null, [
-          { address: '93.184.216.34', family: 4 },
-          { address: '10.0.0.1', family: 4 },
-        ])) as never,
-    )
+    const both = [{ address: '93.184.216.34', family: 4 } as const, { address: '10.0.0.1', family: 4 } as const]
+    const lookup = vi.spyOn(dns, 'lookup').mockImplementation(finding(...both))
     onTestFinished(() => lookup.mockRestore())
     const result = await directories(policy, 1)('https://rebinding.example/keys', 'k')
     expect(result).toMatchObject({ _tag: 'Left', left: { why: 'party' } })
@@ -76,7 +75,7 @@ describe('a host whose address is not public', () => {
   })
 })
 
-it('a look-up that waited longer than its fetch may take is not made', async () => {
+it('a look-up waits for two others, with at most 99 more, and is not made if it waited longer than its fetch may take', async () => {
   const ends: Array<() => void> = []
   const lookup = vi
     .spyOn(dns, 'lookup')
@@ -87,11 +86,15 @@ it('a look-up that waited longer than its fetch may take is not made', async () 
   onTestFinished(() => lookup.mockRestore())
   const ask = (host: string, timeout: number) =>
     fetchDirectory(new URL(`https://${host}.example`), { ...policy, timeout }).catch(String)
-  const slow = [ask('a', 60_000), ask('b', 60_000)]
-  expect(await ask('c', 1)).toMatch('did not answer in time')
-  for (const end of ends) end()
-  expect(await Promise.all(slow)).toEqual(['Error: not public', 'Error: not public'])
-  expect(lookup).toHaveBeenCalledTimes(2)
+  const slow = Array.from({ length: 101 }, (_, n) => ask(`a${n}`, 60_000))
+  expect(await ask('b', 1)).toMatch('did not answer in time')
+  expect(await ask('c', 60_000)).toMatch('too many others are')
+  for (let n = 0; n < 101; n++) {
+    while (ends.length <= n) await new Promise(setImmediate)
+    ends[n]?.()
+  }
+  expect(new Set(await Promise.all(slow))).toEqual(new Set(['Error: not public']))
+  expect(lookup).toHaveBeenCalledTimes(101)
 })
 
 describe('a fetch', () => {
@@ -109,9 +112,14 @@ describe('a fetch', () => {
     return { url: new URL(`https://127.0.0.1:${port}/keys`), count: () => requests, sockets }
   }
 
-  it('resolves to the bytes', async () => {
-    const { url } = await serve((res) => void res.end('{"keys":[]}'))
-    expect((await fetchDirectory(url, policy, anyAddress)).toString()).toBe('{"keys":[]}')
+  it('resolves to the bytes, of the address for which the name was looked up', async () => {
+    const { url } = await serve((res) => void res.end(res.req.headers.accept))
+    const lookup = vi.spyOn(dns, 'lookup').mockImplementation(finding({ address: '127.0.0.1', family: 4 }))
+    onTestFinished(() => lookup.mockRestore())
+    url.hostname = 'agent.example'
+    const accepted = 'application/http-message-signatures-directory+json, application/json'
+    expect((await fetchDirectory(url, policy, anyAddress)).toString()).toBe(accepted)
+    expect(lookup).toHaveBeenCalledTimes(1)
   })
 
   it.each<[what: string, says: string, respond: (res: ServerResponse) => void]>([

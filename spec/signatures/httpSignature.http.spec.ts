@@ -111,14 +111,19 @@ describe('a good signature', () => {
     const good = signed({ tag: 'ours', label: 'good' })
     const theirs = signed({ key: pairs['ecdsa-p256-sha256'].privateKey, tag: 'theirs', label: 'a' })
     const wrong = signed({ key: generateKeyPairSync('ed25519').privateKey, tag: 'ours', label: 'z' })
+    const unreadable = { fields: wrong.fields.map(([name, value]) => [name, value.replace('"k1"', 'k1')] as const) }
+    const alone = { fields: theirs.fields.slice(0, 1) }
     for (const specs of [
       [good, theirs, wrong],
       [wrong, theirs, good],
+      [unreadable, good],
+      [alone, good],
     ]) {
       expect(await sendSpec({ fields: specs.flatMap(({ fields }) => fields) })).toBe('204')
     }
     expect(await sendSpec({ fields: [...theirs.fields, ...wrong.fields] })).toBe('401 invalid signature')
     expect(await sendSpec(theirs)).toBe('401 invalid type')
+    expect(await sendSpec({ fields: [...unreadable.fields, ...theirs.fields] })).toBe('401 malformed syntax')
   })
 
   it('may cover 30 components, and not one more', async () => {
@@ -163,8 +168,20 @@ describe('what is refused', () => {
     for (const name of ['Signature', 'Signature-Input']) {
       const others = fields.filter(([one]) => one !== name)
       expect(await sendSpec({ fields: others })).toBe('401 malformed syntax')
-      for (const garbage of ['', '=', 'sig=1', 'sig=()', 'sig="', '\u00e9', 'sig=?1', `sig=(${'"a" '.repeat(1000)})`])
-        expect(await sendSpec({ fields: [...others, [name, garbage]] })).toMatch(/^401 (?:malformed|invalid)/)
+      for (const garbage of [
+        '',
+        '=',
+        'sig=1',
+        'sig=()',
+        'sig="',
+        '\u00e9',
+        'sig=?1',
+        'sig="a"',
+        `sig=(${'"a" '.repeat(1000)})`,
+      ])
+        expect(await sendSpec({ fields: [...others, [name, garbage]] })).toMatch(
+          /^401 (?:malformed syntax|invalid components)$/,
+        )
     }
     expect(seen).toStrictEqual([])
   })
@@ -269,9 +286,17 @@ describe('what is refused', () => {
     const { send: sendSmall } = await site({}, () => small.publicKey)
     expect(await sendSmall({ key: small.privateKey, alg: 'rsa-v1_5-sha256' })).toBe('401 invalid signature')
     const short = createSecretKey(Buffer.from('short'))
-    for (const wrong of [privateKey, privateKey.export({ format: 'jwk' }), short, 'pem', {}]) {
-      const { send: sendWrong, seen } = await site({}, () => wrong)
+    for (const wrong of [
+      privateKey,
+      privateKey.export({ format: 'jwk' }),
+      short,
+      'pem',
+      {},
+      { kty: 'EC', k: 'a'.repeat(43) },
+    ]) {
+      const { send: sendWrong, seen, errors } = await site({}, () => wrong)
       expect(await sendWrong()).toBe('500')
+      if (wrong === 'pem') expect(String(errors[0])).toContain('must be a JWK or a KeyObject; createPublicKey(pem)')
       expect(seen).toStrictEqual([])
     }
   })

@@ -87,6 +87,7 @@ it('a field counts as covered as its lines, as bytes and as parsed, and not by a
     [';bs', 'invalid signature'],
     [';sf', 'invalid signature'],
     [';key="sig"', 'invalid components'],
+    [';key', 'invalid components'],
   ] as const)
     expect([flag, await covering(`"priority"${flag}`, 'Priority', ['@method', 'priority'])]).toEqual([flag, expected])
 })
@@ -96,6 +97,13 @@ it('an outage ends the decision: no other signature is asked', async () => {
   const spent = { use: () => Promise.reject(new Error('down')) }
   const both = [signed({ nonce: 'n' }), signed({ nonce: 'm', key, label: 'other' })]
   expect(await result({ fields: both.flatMap(({ fields }) => fields), url: '/x' }, { spent })).toMatch(/^unavailable/)
+})
+
+it.each([
+  ['good', 8000],
+  ['malformed syntax', 8200],
+])('a signature is %s if its fields have twice as many characters as this: %i', async (expected, length) => {
+  expect(await result(signed({ label: 'a'.repeat(length) }))).toBe(expected)
 })
 
 it('a line that was folded is one line', async () => {
@@ -119,6 +127,7 @@ it('the bytes of a signature have no parameters', async () => {
 
 it.each([
   ['a part of the digest of a body', '"content-digest"', '"content-digest";key="sha-256"', '/x'],
+  ['a parameter of the query with a flag', '"@target-uri"', '"@target-uri" "@query-param";name="id";x', '/x?id=1'],
   ['a parameter of the query that is no UTF-8', '"@target-uri"', '"@target-uri" "@query-param";name="id"', '/x?id=%ff'],
 ])('%s is not covered', async (_what, component, changed, url) => {
   const { fields } = signed({ body: 'a' }, { method: 'POST', url, fields: [['Content-Length', '1']] })

@@ -84,7 +84,7 @@ describe('an agent', () => {
     for (const host of ['127.0.0.1', '10.0.0.1:8443', '[::1]', '[::ffff:10.0.0.1]', '169.254.169.254', '0x7f000001'])
       expect(await send(by(true), { agent: `https://${host}` })).toBe('invalid party')
     expect(network.fetched).toStrictEqual([])
-    expect(await send(by(true))).toMatchObject({ agent: AGENT })
+    for (const agent of [AGENT, 'https://8.8.8.8']) expect(await send(by(true), { agent })).toMatchObject({ agent })
   })
 
   it.each([
@@ -137,13 +137,14 @@ describe('an agent', () => {
     const clock = stoppedClock()
     const agents = kind({ agents: () => true })
     expect(await send(agents)).toMatchObject({ agent: AGENT })
+    clock.move(30_000)
     const results: unknown[] = []
     for (let n = 0; n < 20; n++) results.push(await send(agents, { agent: at(`?n=${n}`) }))
     expect(network.fetched).toHaveLength(5)
     expect(results.at(-1)).toBe('unavailable')
     expect(await send(agents)).toMatchObject({ agent: AGENT })
     expect(await send(agents, { agent: 'https://other.example' })).toMatchObject({ agent: 'https://other.example' })
-    clock.move(60_000)
+    clock.move(30_000)
     expect(await send(agents, { agent: at('?n=20') })).toMatchObject({ agent: at('?n=20') })
     // nor do many origins cost more, such as the subdomains that a function admits
     clock.move(60_000)
