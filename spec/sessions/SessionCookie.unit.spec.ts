@@ -1,9 +1,9 @@
-/** What the reader of the session cookie keeps. */
+/** The session cookie: its name, and what its reader knows and keeps. */
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import Koa, { type Context } from 'koa'
 import { expect, it } from 'vitest'
-import { SealedCookie } from '../../src/sessions/SessionCookie.js'
+import { SealedCookie, sessionCookieOf } from '../../src/sessions/SessionCookie.js'
 import { heapKept } from '../support/runs/heap.js'
 
 const app = new Koa()
@@ -36,4 +36,21 @@ it('what is remembered of a cookie keeps no header in memory', () => {
   for (let at = 1; at <= 300; at++) expect(read(at)).toBe(`user-${at}`)
   // 300 headers are 30 MB
   expect(heapKept() - before).toBeLessThan(10_000_000)
+})
+
+it.each<[string, ...Parameters<typeof sessionCookieOf>]>([
+  ['session', undefined, undefined, undefined],
+  ['session', undefined, 'shop.example', false],
+  ['__Host-session', undefined, undefined, true],
+  ['__Secure-session', undefined, 'shop.example', true],
+  ['a__Secure-b', 'a__Secure-b', undefined, undefined],
+  ['a__Host-b', 'a__Host-b', 'shop.example', undefined],
+])('its name is %s: %s, domain %s, https %s', (name, ...given) => {
+  expect(sessionCookieOf(...given)).toEqual({ name, domain: given[1] })
+})
+
+it('it says who signed in, if the name has at most 128 bytes', () => {
+  const user = 'ä'.repeat(64)
+  expect(hintIn(cookieOf('one', user))).toMatchObject({ user, listed: 'entry' })
+  expect(hintIn(cookieOf('one', `${user}a`))).toBeUndefined()
 })

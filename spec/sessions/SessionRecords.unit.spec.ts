@@ -5,6 +5,7 @@ import { endFor, endForwarded, forward, sessionEnds } from '../../src/sessions/S
 import {
   entryKey,
   forwardIn,
+  forwardKey,
   replaceStamp,
   sessionKey,
   stampFor,
@@ -69,14 +70,23 @@ it('another process that replaced the stamp meanwhile wins: the sign-in carries 
   expect(await stampFor(crossed, 'anna')).toBe(await stampNow(self, 'anna'))
 })
 
-it('a session that is ended under its next id is known as ended as long as any session can last', async () => {
+it('a rotation is known for twice the idle time, and its end as long as any session can last', async () => {
   const kept = memoryStore()
-  const ended: unknown[] = []
-  const store: Store = { ...kept, end: (...given) => (ended.push(given), kept.end(...given)) }
+  const noted: unknown[] = []
+  const store: Store = {
+    ...kept,
+    insert: (key, text, ms) => (noted.push([key, ms]), kept.insert(key, text, ms)),
+    end: (...given) => (noted.push(given), kept.end(...given)),
+  }
   const self = sessionEnds({ ...records(store), list: undefined, tell: () => {} })
   await forward(self, 'one', 'two', { id: 'anna', at: Date.now(), stamp: 's' })
+  await forward(self, 'three', 'four', { id: 'anna', at: Date.now(), stamp: 's', details: '{"idle":300}' })
   await endForwarded(self, 'one')
-  expect(ended).toEqual([[sessionKey('two'), 100_000]])
+  expect(noted).toEqual([
+    [forwardKey(sessionKey('one')), 2000],
+    [forwardKey(sessionKey('three')), 600],
+    [sessionKey('two'), 100_000],
+  ])
 })
 
 it('a forwarding entry says where to, since when, and whose it is; any other text is none', () => {
@@ -90,18 +100,21 @@ it('a forwarding entry says where to, since when, and whose it is; any other tex
 })
 
 it('a store that keeps no stamp is an outage', async () => {
-  const never = () => Promise.resolve(false)
+  let tries = 0
+  const never = async () => ++tries < 0
   const self = records({ ...memoryStore(), insert: never, update: never })
   for (const make of [stampFor, stampNow, replaceStamp])
     await expect(make(self, 'anna')).rejects.toThrow('keeps no revocation stamp')
+  expect(tries).toBe(80)
 })
 
 it('a store that leads from one id to the next in a circle is an outage, and stops no process', async () => {
   const text = JSON.stringify({ next: sessionKey('another'), since: Date.now(), user: 'anna' })
   const before = JSON.stringify({ next: sessionKey('another'), since: 0, user: 'anna' })
+  let asked = 0
   const lying = (answer: string): Store => ({
     ...memoryStore(),
-    get: (keys) => keys.map(() => answer),
+    get: (keys) => (asked++, keys.map(() => answer)),
     insert: async () => false,
   })
   const ends = (store: Store) => sessionEnds({ ...records(store), list: undefined, tell: () => {} })
@@ -110,8 +123,9 @@ it('a store that leads from one id to the next in a circle is an outage, and sto
   await expect(forward(ends(lying(before)), 'one', 'two', signIn)).rejects.toThrow('without end')
   const gone = {
     ...lying(text),
-    get: (keys: ReadonlyArray<string>) => keys.map((_key, at) => (at === 1 ? text : undefined)),
+    get: (keys: ReadonlyArray<string>) => (asked++, keys.map((_key, at) => (at === 1 ? text : undefined))),
   }
   const end = endFor(ends(gone), 'one', signIn)
   await expect(end.ask?.(true)).rejects.toThrow('without end')
+  expect(asked).toBe(4000)
 })

@@ -1,6 +1,6 @@
 /** The record of a sign-in in a session. */
 import { expect, it } from 'vitest'
-import { bind, holds, verifier } from '../../src/sessions/SignIn.js'
+import { bind, holds, SignInReports, verifier } from '../../src/sessions/SignIn.js'
 
 const binding = { keys: ['a key of at least 32 characters, for tests'], name: 'shop', sessionId: 'one' }
 const signIn = { id: 'anna', at: 1, stamp: 'a stamp', details: '{"proofs":[]}' }
@@ -42,4 +42,17 @@ it('a record is verified once, while its key, its text and the signing keys are 
   expect(verify(stored, { auth: record }, { ...binding, keys })?.key).toBe('older')
   keys.pop()
   expect(verify(stored, { auth: record }, { ...binding, keys })).toBeUndefined()
+  // it is one of the thousand that were used last
+  const kept = verifier()
+  for (let at = 0; at <= 1000; at++) kept({ ...stored, key: `${at}` }, { auth: record }, binding)
+  expect([0, 1].map((at) => kept({ ...stored, key: `${at}` }, forged, binding)?.auth)).toEqual([undefined, record])
+})
+
+it('the end of a session is reported once, of the thousand that ended last', () => {
+  const reports = new SignInReports('shop')
+  const first = [0, 0, ...Array(1000).keys(), 1000, 0].map((at) => reports.isFirst(`${at}`))
+  expect([first.slice(0, 4), first.slice(-2)]).toEqual([
+    [true, false, false, true],
+    [true, true],
+  ])
 })

@@ -5,6 +5,7 @@ import Keygrip from 'keygrip'
 import { sessions, type SessionsOptions } from 'koa-with-auth/sessions'
 import { memoryStore } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
+import { checkSessionsOptions } from '../../src/sessions/SessionsOptions.js'
 
 const key = 'k'.repeat(32)
 const loadUser = (id: string) => ({ username: id })
@@ -55,6 +56,7 @@ const mistakes: Row[] = [
     (origin): Row => [`an origin that is ${origin}`, { origin }, /origin \}\) must be the public origin/],
   ),
   ...[0, 2 ** 31].map((timeout): Row => [`a timeout of ${timeout}`, { timeout }, /timeout \}\) must be a number/]),
+  ['a text that no page has', { texts: { de: { greeting: 'Hallo' } } }, /\["de"\].* no option "greeting"/],
   ['texts of no language', { texts: { 'deutsch!': {} } }, /deutsch! is no language tag/],
   ['a maxLength of null', { maxLength: null }, /maxLength \}\) must be a number/],
   ['a store that is not a store', { store: new Map() }, /store \}\) has no method insert; see/],
@@ -119,6 +121,15 @@ describe('sessions(app, options)', () => {
     ['an asynchronous loadUser', { loadUser: async (id: string) => loadUser(id) }],
   ])('accepts %s', (_what, options, env) => {
     expect(call(appOf(env), { loadUser, ...options })).not.toThrow()
+  })
+
+  it('has defaults', () => {
+    const { rights: _rights, store: _store, ...usual } = checkSessionsOptions(appOf(), { loadUser, name: 'shop' })
+    expect(usual).toMatchObject({
+      ...{ idle: DAY, absolute: 7 * DAY, timeout: 2000, maxLength: 16_384, https: undefined, sameSite: 'lax' },
+      ...{ partitioned: false, persistent: true, list: false, bearer: undefined, needsUsername: true, texts: {} },
+      cookie: { name: 'session', domain: undefined },
+    })
   })
 
   it('accepts a Keygrip', () => {
