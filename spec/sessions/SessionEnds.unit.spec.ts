@@ -3,6 +3,7 @@ import { memoryStore } from 'koa-with-auth/stores'
 import { expect, it } from 'vitest'
 import {
   endFor,
+  endForwarded,
   everywhereOver,
   forward,
   listedOver,
@@ -101,4 +102,28 @@ it.each([
   clock.set(-off)
   const found = await end.ask?.(true)
   expect(typeof found === 'number' ? found - Date.now() : found).toBe(expected)
+})
+
+it.each([
+  [4999, false],
+  [5000, true],
+])('a rotation that began %i ms ago and wrote nothing lets another one go on: %s', async (ms, goesOn) => {
+  const { clock, self, store, signIn } = known()
+  const one = signIn({ idle: 100_000 })
+  await forward(self, 'one', 'two', one)
+  clock.move(ms)
+  expect(await forward(self, 'one', 'three', one)).toBe(goesOn)
+  expect(await store.insert(sessionKey('two'), 'text', 1000)).toBe(!goesOn)
+})
+
+it.each([
+  [60_000, false, true],
+  [60_001, false, false],
+  [60_001, true, true],
+])('a session that was rotated %i ms ago, and read: %s, ends under its next id: %s', async (ms, wasRead, ends) => {
+  const { clock, self, store, signIn } = known()
+  await forward(self, 'one', 'two', signIn({ idle: 100_000 }))
+  clock.move(ms)
+  await endForwarded(self, 'one', wasRead)
+  expect(await store.insert(sessionKey('two'), 'text', 1000)).toBe(!ends)
 })

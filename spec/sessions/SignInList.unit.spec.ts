@@ -100,7 +100,7 @@ it('shows the sessions of a user, the newest first, and none of an older stamp',
 })
 
 it('ends an entry with its grants, and the session of a provider with the entries that came of it alone', async () => {
-  const { list, signInOf, textOf, ended } = listOf()
+  const { clock, list, signInOf, textOf, ended } = listOf()
   for (const [id, sid] of [
     ['one', 'a'],
     ['two', 'b'],
@@ -138,6 +138,12 @@ it('ends an entry with its grants, and the session of a provider with the entrie
   await enlist(list, before, undefined)
   const proven = { ...before, details: before.details?.replace('"method"', '"sid":"a","method"') ?? '' }
   expect([await relist(list, proven), await textOf('anna', 'four')]).toEqual([false, undefined])
+  // a later sign-in at the same session of the provider is another one; clocks differ a little
+  for (const ms of [5000, 1]) {
+    clock.move(ms)
+    await enlist(list, await signInOf('anna', `later ${ms}`, 'a'), undefined)
+  }
+  expect([await textOf('anna', 'later 5000'), typeof (await textOf('anna', 'later 1'))]).toEqual([undefined, 'string'])
 })
 
 it('forgets what was finished a moment ago: of one user, or of all', () => {

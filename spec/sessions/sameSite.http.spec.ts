@@ -64,15 +64,16 @@ describe("sameSite: 'none'", () => {
 })
 
 describe('a trusted origin of another site, with a Lax cookie', () => {
-  it.each([
+  it.each<[string, string, boolean, string?]>([
     ['another site', 'https://shop.example', true],
     ['another scheme', 'http://api.front.example', true],
+    ['another address', 'https://10.0.2.3', true, 'https://11.0.2.3'],
     ['the same site', 'https://api.front.example', false],
-  ])('is reported at start: %s', async (_case, origin, isReported) => {
+  ])('is reported at start: %s', async (_case, origin, isReported, trusted = FRONT) => {
     const warnings = processWarnings()
-    make({ origin })
+    make({ origin }, { trustedOrigins: [trusted] })
     await new Promise(setImmediate)
-    const found = warnings().filter((one) => one.includes(`${FRONT} is trusted, and is another site than ${origin}`))
+    const found = warnings().filter((one) => one.includes(`${trusted} is trusted, and is another site than ${origin}`))
     expect(found).toHaveLength(isReported ? 1 : 0)
   })
 })

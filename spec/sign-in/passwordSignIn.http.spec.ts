@@ -18,6 +18,7 @@ import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { unavailable } from '../../src/core/AuthError.js'
 import type { Answer } from '../support/models/behavior.js'
+import { recordsOf } from '../support/runs/eventRecords.js'
 import { pollute } from '../support/runs/pollute.js'
 import { expectUser } from '../support/sites/signedIn.js'
 import { sendJson } from '../support/sites/signInSite.js'
@@ -183,6 +184,7 @@ describe('a password', () => {
 
   it('is wrong in one way: an unknown name, another password, a user without one', async () => {
     const { site, asked } = await start()
+    const records = recordsOf('ceremony')
     const answers = []
     for (const given of [
       { username: 'anna', password: 'wrong' },
@@ -198,13 +200,17 @@ describe('a password', () => {
     expect(answers[1]).toEqual(answers[0])
     expect(answers[2]).toEqual(answers[0])
     expect(asked, 'the same look-ups').toEqual(['anna', 'unknownUser', 'bert'])
+    const refused = { event: 'refused', kind: 'password', step: 'finish', failure: 'invalid', reason: 'wrong' }
+    expect(records).toMatchObject([refused, refused, refused])
   })
 
   it('has other names of fields, JSON or a form, and keeps what the session may keep', async () => {
-    const { visitor } = await start({ fields: { username: 'email', password: 'secret', returnTo: 'next' } })
+    const fields = { username: 'email', password: 'secret', returnTo: 'next', remember: 'stay' }
+    const { visitor } = await start({ fields, idle: ({ remember }) => remember && 30 * DAY })
     expect((await send(visitor, right)).status).toBe(400)
-    const answer = await post(visitor, { email: 'anna', secret: 'anna-secret', next: '/me' })
-    expect([answer.status, answer.headers['location']]).toEqual([303, '/me'])
+    expect(String((await visitor.ask(PATH, { headers: page })).body)).toMatch(/type="email"[^]*name="stay"/)
+    const answer = await post(visitor, { email: 'anna', secret: 'anna-secret', next: '/me', stay: 'on' })
+    expect([answer.status, answer.headers['location'], daysOf(answer)]).toEqual([303, '/me', 30])
   })
 
   it('lasts as "stay signed in" says, also after a second factor', async () => {
@@ -212,9 +218,10 @@ describe('a password', () => {
       idle: ({ remember }) => remember && 30 * DAY,
       absolute: ({ body }) => (body['remember'] === 'on' ? 60 * DAY : undefined),
     })
-    expect(daysOf(await send(site.visitor(), right))).toBe(1)
-    expect(daysOf(await send(site.visitor(), { ...right, remember: 'on' }))).toBe(30)
-    expect(daysOf(await send(site.visitor(), { ...right, remember: true }))).toBe(30)
+    for (const remember of ['on', true, '1', undefined, '', 'false', 'off', '0', 1]) {
+      const days = ['on', true, '1'].includes(remember as string) ? 30 : 1
+      expect([remember, daysOf(await send(site.visitor(), { ...right, remember }))]).toEqual([remember, days])
+    }
     const visitor = site.visitor()
     const half = await send(visitor, { ...right, username: 'sam', remember: 'on' })
     expect(daysOf(await sendJson(visitor, '/code', { ...(half.body as object), code: '1' }))).toBe(30)
@@ -614,21 +621,23 @@ describe('a page', () => {
 })
 
 describe('options that cannot work', () => {
+  const [one, two, three] = [(_a: 1) => _a, (_a: 1, _b: 2) => _a, (_a: 1, _b: 2, _c: 3) => _a]
   it.each<[string, object]>([
-    ['accountOf', {}],
+    ['accountOf', { accountOf: undefined }],
     ['accountOf', { accountOf: 1 }],
-    ['factors', { accountOf: () => undefined, factors: {} }],
-    ['passwordSignIn({ limiter })', { accountOf: () => undefined, limiter: {} }],
-    ['limiter', { accountOf: () => undefined, limiter: null }],
-    ['fields', { accountOf: () => undefined, fields: { name: 'x' } }],
-    ['two fields have one name', { accountOf: () => undefined, fields: { username: 'password' } }],
-    [
-      'two fields have one name',
-      { accountOf: () => undefined, factors: () => undefined, fields: { username: 'handle' } },
-    ],
-    ['idle', { accountOf: () => undefined, idle: 0 }],
-    ['no option "remember"', { accountOf: () => undefined, remember: true }],
+    ['accountOf }) takes 2', { accountOf: two }],
+    ['factors', { factors: {} }],
+    ['factors }) takes 2', { factors: two }],
+    ['save }) takes 3', { save: three }],
+    ['signedIn }) takes 3', { signedIn: three }],
+    ['passwordSignIn({ limiter })', { limiter: {} }],
+    ['limiter', { limiter: null }],
+    ['fields', { fields: { name: 'x' } }],
+    ['two fields have one name', { fields: { username: 'password' } }],
+    ['two fields have one name', { factors: one, fields: { username: 'handle' } }],
+    ['idle', { idle: 0 }],
+    ['no option "remember"', { remember: true }],
   ])('are a TypeError that names %s', (name, options) => {
-    expect(() => passwordSignIn(options as never)).toThrow(name)
+    expect(() => passwordSignIn({ accountOf: one, ...options } as never)).toThrow(name)
   })
 })
