@@ -127,21 +127,6 @@ describe('a stream of a session', () => {
     await anna.ask('/list')
     expect(causeOf(stream.signal)).toBe(false)
   })
-  it('goes on if the user signed in after two processes ended all sessions', async () => {
-    const store = memoryStore()
-    const [here, there] = [await site(store), await site(store)]
-    await here.signing.logOutEverywhere('anna')
-    await there.signing.logOutEverywhere('anna')
-    // the clocks of the sign-in and of its end differ by a millisecond at least
-    const began = Date.now()
-    await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(began), HANGS)
-    const anna = await here.signedIn('anna')
-    const streams = [await here.open(anna), await there.open(anna)]
-    await anna.ask('/list')
-    expect(streams.map(({ signal }) => causeOf(signal))).toEqual([false, false])
-    await anna.post('/logout')
-    expect(causeOf(streams[0]!.signal)).toBe('signed out')
-  })
   it('goes on under a new id, here and elsewhere, and ends with that', async () => {
     const { signals, say, sent } = hub()
     const store = memoryStore()

@@ -22,12 +22,6 @@ const rubbish: ReadonlyArray<readonly [string, string]> = [
   ['an empty object', '{}'],
   ['a Left', '{"_tag":"Left","left":"ECONNREFUSED"}'],
   ['auth that is a string', '{"auth":"root"}'],
-  ['an id that is empty', JSON.stringify({ auth: { ...good, id: '' } })],
-  ['an id that is a number', JSON.stringify({ auth: { ...good, id: 7 } })],
-  ['no id', JSON.stringify({ auth: { at: now, mark: '' } })],
-  ['no time', JSON.stringify({ auth: { id: 'root', mark: '' } })],
-  ['a time that is a string', JSON.stringify({ auth: { ...good, at: String(now) } })],
-  ['an unknown user', JSON.stringify({ auth: { ...good, id: '__proto__' } })],
   ['a prototype', `{"__proto__":${JSON.stringify({ auth: good })}}`],
 ]
 

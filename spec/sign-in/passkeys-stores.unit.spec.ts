@@ -2,7 +2,7 @@
 import { UnavailableError } from 'koa-with-auth'
 import { passkeys, type PasskeyRecord } from 'koa-with-auth/sign-in/passkeys'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { passkeysIn } from '../support/sites/passkeySite.js'
 import { dyingAt, noting, overEveryStore } from '../support/stores/stores.js'
 
@@ -116,16 +116,23 @@ describe('W-13 what is in a store', () => {
     ['null', null],
     ['an array', []],
     ['another passkey', recordOf('XXXX')],
-    ['a counter as text', { ...recordOf('AAAA'), counter: '0' }],
-    ['a counter that is none', { ...recordOf('AAAA'), counter: -1 }],
-    ['no key', { ...recordOf('AAAA'), publicKey: undefined }],
-    ['a last use that is null', { ...recordOf('AAAA'), lastUsedAt: null }],
-    ['transports that are a string', { ...recordOf('AAAA'), transports: 'usb' }],
+    ...[
+      ...[{ counter: '0' }, { counter: -1 }, { counter: 0.5 }, { counter: 2 ** 32 }, { transports: 'usb' }],
+      ...[{ transports: ['usb', 7] }, { user: 7 }, { userHandle: 7 }, { rpId: null }, { publicKey: undefined }],
+      ...[{ aaguid: {} }, { backupEligible: 1 }, { backedUp: 'true' }, { createdAt: '1' }, { lastUsedAt: null }],
+    ].map((wrong) => [`one with ${Object.keys(wrong).join()} wrong`, { ...recordOf('AAAA'), ...wrong }] as const),
   ])('that is %s lets nobody in, and is an outage', async (_what, text) => {
     const kept = memoryStore()
     const { store, given } = noting(kept)
     await passkeysIn(store).add(recordOf('AAAA'))
     await kept.update(String(given[1]?.[0]), text === undefined ? '{' : JSON.stringify(text), 60_000)
     await expect(passkeysIn(store).byId('AAAA')).rejects.toBeInstanceOf(UnavailableError)
+  })
+  it('that others change again and again is an outage after twenty tries', async () => {
+    const [kept, update] = [memoryStore(), vi.fn(async () => false)]
+    await passkeysIn(kept).add(recordOf('AAAA'))
+    const used = passkeysIn({ ...kept, update }).update('AAAA', use(1), 1)
+    await expect(used).rejects.toBeInstanceOf(UnavailableError)
+    expect(update).toHaveBeenCalledTimes(20)
   })
 })
