@@ -27,6 +27,7 @@ describe('NODE_DEBUG', () => {
       'GET /reports/:id 401 refused (invalid: hook) by user; router /reports, 0 ms',
       'GET /either 401 refused (invalid: hook): apiKeyHeader_X-Key invalid: hook, user absent; operation, 0 ms',
       'GET /open 200 public; operation, 0 ms',
+      'GET /down 503 unavailable by user; operation, 0 ms',
     ])
     // No credential, no subject, no query and no path
     expect(stderr).not.toContain(SECRET)

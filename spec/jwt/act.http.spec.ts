@@ -1,6 +1,15 @@
 /** C-17 Who acts for whom (RFC 8693 §4.1): in records, never in scopes. */
 import Router from '@koa/router'
-import { allOf, apiKeyHeader, authorize, authSettings, httpBearer, requireScopes, withAuth } from 'koa-with-auth'
+import {
+  allOf,
+  apiKeyHeader,
+  authorize,
+  authSettings,
+  httpBearer,
+  requireScopes,
+  withAuth,
+  fromHeader,
+} from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { httpIntrospection, httpJwt, requireAuthentication, type JwtClaims } from 'koa-with-auth/jwt'
 import * as t from 'io-ts'
@@ -49,16 +58,19 @@ describe('C-17 the actor of a token', () => {
     ['a hook that returns another principal', ({ sub }) => ({ sub })],
     ['a hook that returns a string', ({ sub }) => sub ?? ''],
   ])('is not lost by %s, by a schema, or beside another credential', async (_case, authenticate) => {
-    const { general, jwt, token } = await provided()
+    const { provider, general, jwt, token } = await provided()
+    const first = await provider.token({ sub: 'anna', act: { sub: 'first-service' } })
     const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, value) => value === 'k' })
     for (const auth of [
       httpJwt({ ...general, authenticate: (_request, claims) => authenticate(claims) as object }),
       httpJwt({ ...general, claims: t.strict({ sub: t.string }) }),
       allOf([key, jwt]),
+      // of two tokens, the second one names the actor, as it is the token of the request
+      allOf([httpJwt({ ...general, from: fromHeader('X-First') }), jwt]),
       authorize(() => true)(jwt),
     ]) {
       const ask = await sited(auth, { subject: () => 'anna' })
-      const { status, record } = await ask(token, { 'x-key': 'k' })
+      const { status, record } = await ask(token, { 'x-key': 'k', 'x-first': first })
       expect([status, record?.subject, record?.actor]).toEqual([200, 'anna', 'sam'])
     }
   })

@@ -2,7 +2,7 @@
 import { channel } from 'node:diagnostics_channel'
 import Router from '@koa/router'
 import Koa from 'koa'
-import { apiKeyHeader, authSettings, httpBearer, withAuth } from 'koa-with-auth'
+import { apiKeyHeader, authSettings, httpBearer, UnavailableError, withAuth } from 'koa-with-auth'
 
 const [, , secret] = process.argv
 const user = httpBearer({ schemeName: 'user', authenticate: (_request, token) => token === secret && { name: secret } })
@@ -16,6 +16,11 @@ reports.get('/:id', answer)
 const plain = new Router()
 plain.get('/either', withAuth([key, user]), answer)
 plain.get('/open', withAuth(null), answer)
+plain.get(
+  '/down',
+  withAuth(httpBearer({ schemeName: 'user', authenticate: () => Promise.reject(new UnavailableError()) })),
+  answer,
+)
 
 const app = new Koa()
 app.use(authSettings({ events: { subject: ({ name }) => name } }))
@@ -31,6 +36,7 @@ const server = app.listen(0, '127.0.0.1', async () => {
   await ask('/reports/7', { Authorization: `Bearer ${secret}x` })
   await ask('/either', { 'X-Key': secret })
   await ask('/open')
+  await ask('/down', { Authorization: 'Bearer x' })
   console.log(channel('koa-with-auth:decision').hasSubscribers)
   server.close()
   server.closeAllConnections()
