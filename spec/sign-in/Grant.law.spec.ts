@@ -220,6 +220,19 @@ it.each<readonly [Answer, number, string]>([
   expect(await outcomeOf(tokensAfter(plainly(store, provider), place, refused))).toBe(outcome)
 })
 
+it.each([
+  ['which has a successor, is not handed out', 'r0', 'a1'],
+  ['which has no successor, ends no grant', undefined, 'a0'],
+])('a token of a time to which the clock was set back, %s', async (_what, refresh, outcome) => {
+  const [store, provider] = [memoryStore(), new Provider()]
+  const now = Date.now()
+  await keepGrant(plainly(store, provider), place, { access: 'a0', at: now, until: now + 300_000, refresh })
+  vi.setSystemTime(now - 59_000)
+  expect(await later(store, provider)).toBe('a0')
+  vi.setSystemTime(now - 3_600_000)
+  expect(await later(store, provider)).toBe(outcome)
+})
+
 it('a process that stood still after it got the lock does not ask, because another may have it by now', async () => {
   const { store, provider, plain } = await expired()
   let asked = 0

@@ -20,5 +20,5 @@ it.each<[unknown, number | undefined]>([
   vi.useFakeTimers({ toFake: ['Date'], now: NOW })
   onTestFinished(() => void vi.useRealTimers())
   const answer = { access_token: 'a', token_type: 'bearer', expires_in: seconds as number } as const
-  expect(grantedTokens(answer)).toStrictEqual({ access: 'a', ...(until !== undefined && { until }) })
+  expect(grantedTokens(answer)).toStrictEqual({ access: 'a', at: NOW, ...(until !== undefined && { until }) })
 })

@@ -16,6 +16,8 @@ export interface Tokens {
   readonly access: string
   /** When the access token expires, in milliseconds since 1970; left out if the provider did not say. */
   readonly until?: number | undefined
+  /** When it was granted, in milliseconds since 1970. */
+  readonly at?: number | undefined
   readonly refresh?: string | undefined
   readonly scope?: string | undefined
   /** The subject of the ID token. A refresh must not change it (OpenID Connect Core §12.2). */
@@ -59,6 +61,8 @@ export const systemClock = {
 export const SPARE = 10_000
 /** How long a process that refreshes, or that died meanwhile, holds the others off, in milliseconds. */
 const LOCK = 10_000
+/** How far the clocks of processes that refresh may differ, in milliseconds. */
+const SKEW = 60_000
 /** How often a process looks whether another process has refreshed, in milliseconds. */
 const POLL = 25
 /** How long a provider that failed is not asked again, in milliseconds. */
@@ -125,9 +129,12 @@ export const takeGrant = async (self: Grants, place: Pick<GrantPlace, 'key'>): P
 /** Tokens whose access token is good for at least ten seconds. Rejects with `GrantEnded`, or an `UnavailableError`. */
 export const goodTokens = async (self: Grants, place: GrantPlace): Promise<Tokens> => {
   const { text, tokens } = await read(self, place)
-  const { until } = tokens
-  return until === undefined || until - self.clock.now() >= SPARE ? tokens : inFlight(self, place, text)
+  return isGood(tokens, self.clock.now()) ? tokens : inFlight(self, place, text)
 }
+
+// Of a token that was granted in the future, the clock was set back, so its end is not known
+const isGood = ({ until = Infinity, at = 0, refresh }: Tokens, now: number): boolean =>
+  until - now >= SPARE && (at - now < SKEW || refresh === undefined)
 
 /** Tokens with another access token than this one, which the resource refused. Rejects as `goodTokens` does. */
 export const tokensAfter = async (self: Grants, place: GrantPlace, refused: string): Promise<Tokens> => {
@@ -153,9 +160,6 @@ const lockOf = ({ key }: GrantPlace): string => `${key} refresh`
 
 // In the lock of a process that has left it, before the moment at which the provider failed, or 0
 const LEFT = 'left '
-
-/** How far the clocks of processes that refresh may differ, in milliseconds. */
-const SKEW = 60_000
 
 // A provider may take longer than a lock lasts, and another process that took over would present the same token
 const holding = ({ store }: Grants, place: GrantPlace, mine: string): (() => void) => {

@@ -33,8 +33,9 @@ const MAX_LIFETIME = 315_360_000
 export const grantedTokens = (answer: TokenEndpointResponse & Partial<TokenEndpointResponseHelpers>): Tokens => {
   const { access_token: access, refresh_token: refresh, expires_in: seconds, scope } = answer
   const lasts = typeof seconds === 'number' && seconds > 0 && seconds < MAX_LIFETIME
-  const until = lasts ? Date.now() + seconds * 1000 : undefined
-  return withoutUndefined({ access, until, refresh, scope, subject: answer.claims?.()?.sub })
+  const at = Date.now()
+  const until = lasts ? at + seconds * 1000 : undefined
+  return withoutUndefined({ access, until, at, refresh, scope, subject: answer.claims?.()?.sub })
 }
 
 /**
