@@ -116,6 +116,10 @@ describe('a registration', () => {
       publicKey: rsa(Buffer.concat([Buffer.alloc(200), modulus(56)]), Buffer.from([1, 0, 1])),
     },
     'a modulus of 8192 bits': { publicKey: rsa(modulus(1024), Buffer.from([1, 0, 1])) },
+    'the type of another algorithm': {
+      publicKey: cose(['a5010103262001215820'], ['', point[0]], ['225820'], ['', point[1]]),
+    },
+    'the algorithm of another type': { publicKey: cose(['a4010103262006215820'], ['', Buffer.alloc(32, 7)]) },
     'the exponent 1': { publicKey: rsa(modulus(256), Buffer.from([1])) },
     'an exponent of 33 bits': { publicKey: rsa(modulus(256), Buffer.from([1, 0, 0, 0, 1])) },
     'no modulus': { publicKey: cose(['a2010303390100']) },
@@ -155,6 +159,12 @@ describe('a registration', () => {
     const preferred: Party = { ...party, userVerification: 'preferred' }
     const made = await registering(created(phoneOf(), { userVerified: false }), preferred)
     expect(made).toMatchObject({ userVerified: false })
+  })
+
+  it('that no user was asked for is accepted without user presence, and no other', async () => {
+    const read = registrationIn(created(phoneOf(), { userPresent: false, userVerified: false }))!
+    expect(await checkRegistration(party, challenge, read, true)).toMatchObject({ userVerified: false })
+    expect(await checkRegistration(party, challenge, read)).toBeUndefined()
   })
 })
 
@@ -243,7 +253,7 @@ describe('what a browser sends', () => {
   })
 
   it('has hints of transports, and others are left out', () => {
-    const transports = ['internal', 'hybrid', 'internal', 7, null, 'A', text(99), '__proto__']
+    const transports = ['internal', 'hybrid', 'internal', 7, null, 'A', '1usb', 'a'.repeat(33), '__proto__']
     const read = registrationIn({ ...registration, response: { ...registration.response, transports } })
     expect(read).toMatchObject({ transports: ['internal', 'hybrid'] })
     const many = [...'abcdefghijklmnopqrst']

@@ -29,6 +29,11 @@ describe('passkeys', () => {
     ['no origins', { origins: [] }, /passkeys\(\{ origins \}\) must be an array of at least one origin/],
     ['a string of origins', { origins: 'https://shop.example' }, /must be an array/],
     ['an origin with a slash', { origins: ['https://shop.example/'] }, /no slash at the end/],
+    [
+      'an origin that is a number',
+      { origins: [7] },
+      /passkeys\(\{ origins \}\) must be an array of at least one origin/,
+    ],
     ['an origin over http', { origins: ['http://shop.example'] }, /https but for localhost/],
     [
       'only related origins',
@@ -52,6 +57,7 @@ describe('passkeys', () => {
     ['a subdomain', { origins: ['https://www.shop.example'] }],
     ['a related origin', { origins: ['https://shop.example', 'https://shop.de'] }],
     ['an application of Android', { origins: ['https://shop.example', `android:apk-key-hash:${'a'.repeat(43)}`] }],
+    ['labels of one letter', { rp: { id: 's.e', name: 'Shop' }, origins: ['https://s.e'] }],
     ['localhost', { rp: { id: 'localhost', name: 'Shop' }, origins: ['http://localhost:3000'] }],
     ['a name under localhost', { rp: { id: 'app.localhost', name: 'Shop' }, origins: ['http://app.localhost:3000'] }],
   ])('accepts %s', (_name, more) => {

@@ -26,12 +26,16 @@ const userOf = (username: string) => ({ username, isActive: true })
 /** A site whose passkeys are the second of two factors, too, and a step-up by the kind of the sign-in. */
 const started = async () => {
   let kinds: Passkeys | undefined
+  const proofs: PasskeyProof[] = []
   const site = await servedPasskeySite({
     routes: (router, passkey) => {
       const signedIn = withAuth(sessionAuth())
       kinds = passkey
       router.post('/own', signedIn, finish(passkey.register))
-      const hook: FinishHook<PasskeyProof> = (_ctx, { proof }) => userOf(proof.subject)
+      const hook: FinishHook<PasskeyProof> = (_ctx, { proof }) => {
+        proofs.push(proof)
+        return userOf(proof.subject)
+      }
       router.post('/prove/options', signedIn, begin(passkey, { intent: 'stepUp' }))
       router.post('/prove', signedIn, finish(passkey, hook))
       router.post('/first/options', withAuth(null), async (ctx) => {
@@ -52,7 +56,7 @@ const started = async () => {
   }
   const nameAt = async ({ browser }: Person) => (await browser.get('/me')).body
   // Safe: the routes were made
-  return { ...site, signedIn, nameAt, stranger: () => person(site.url), kinds: kinds! }
+  return { ...site, proofs, signedIn, nameAt, stranger: () => person(site.url), kinds: kinds! }
 }
 
 describe('W-01 a registration without a hook', () => {
@@ -101,13 +105,16 @@ describe('W-10 a step-up that the kind of the sign-in begins', () => {
   }
 
   it('adds the proof for the same user, under another session id', async () => {
-    const { anna, nameAt } = await proving()
+    const { anna, nameAt, proofs, store } = await proving()
     expect(await anna.browser.get('/vault')).toMatchObject({
       status: 403,
       body: { reason: 'insufficient', proof: { methods: ['passkey'] } },
     })
     const before = anna.browser.cookies.get('session')
     expect(await use(anna, {}, '/prove')).toHaveProperty('status', 200)
+    const [kept] = await store.ofUser('anna')
+    const about = { subject: 'anna', credential: kept?.id, userVerified: true, backedUp: true }
+    expect(proofs).toMatchObject([{ method: 'passkey', ...about }])
     expect(anna.browser.cookies.get('session')).not.toBe(before)
     expect(await nameAt(anna)).toEqual({ user: 'anna' })
     expect(await anna.browser.get('/vault')).toHaveProperty('status', 200)

@@ -135,4 +135,12 @@ describe('W-13 what is in a store', () => {
     await expect(used).rejects.toBeInstanceOf(UnavailableError)
     expect(update).toHaveBeenCalledTimes(20)
   })
+  it('that is silent is an outage after two seconds', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    const asked = faceOf({ ...memoryStore(), members: () => new Promise(() => {}) }).list('anna')
+    const failure = asked.catch((error: unknown) => error)
+    await vi.advanceTimersByTimeAsync(2000)
+    vi.useRealTimers()
+    expect(await failure).toBeInstanceOf(UnavailableError)
+  })
 })
