@@ -34,8 +34,9 @@ const count = (ctx: Context) => {
 }
 
 describe.each(ways)('%s', (_way, send) => {
-  const site = (write: (ctx: Context) => void, late: (ctx: Context) => void = () => {}) =>
+  const site = (write: (ctx: Context) => void, late: (ctx: Context) => void = () => {}, https?: boolean) =>
     sessionsApp(undefined, {
+      ...(https !== undefined && { https }),
       idle: 10_000,
       acts: {
         '/stream': (ctx) => {
@@ -74,6 +75,12 @@ describe.each(ways)('%s', (_way, send) => {
     expect(setCookies(answer)).not.toEqual([])
     expect((await one.ask('/read')).body).toMatchObject({ n: 1 })
     expect(errors).toEqual([])
+  })
+
+  it('gives none over http if browsers use https', async () => {
+    const { visitor, errors } = await site(count, undefined, true)
+    expect(setCookies(await visitor().post('/stream'))).toEqual([])
+    expect(errors.map(String)).toEqual([expect.stringContaining('came over http')])
   })
 
   it('says what is lost if a new session begins after the head, and ends the response', async () => {

@@ -150,7 +150,7 @@ const giveAtHead = (ctx: Context, session: RequestSession, status: number, optio
   if (!now || koaSession === undefined || stored.error !== undefined) return
   const isNew = session.isRead && stored.ids.size === 0 && hasData(now)
   const isOlder = status < 400 && isAgingIn(ctx, session, options.idle)
-  if (!(isNew || isOlder) || stored.text === null || (options.isSecure && !ctx.secure)) return
+  if (!(isNew || isOlder) || (options.isSecure && !ctx.secure)) return
   const id = koaSession.externalKey ?? ''
   // a session that got another id has its cookie
   if (stored.ids.get(id)?.isEnded === true) return
@@ -164,7 +164,7 @@ const isAgingIn = (ctx: Context, session: RequestSession, idle: number): boolean
 }
 
 /**
- * Makes a function that watches the head of a response. It also adds the cookie's domain where the cookie library forgets it.
+ * Makes a function that watches the head of a response.
  *
  * A shared cache would send the session to the next visitor, because it may store all fields of a response (RFC 9111
  * §3). So a response that sets the session's cookie is kept out of it.
@@ -172,7 +172,7 @@ const isAgingIn = (ctx: Context, session: RequestSession, idle: number): boolean
  * This happens when the head is written, so no later `Cache-Control` of a handler or of middleware can undo it.
  * Middleware above that replaced `writeHead` itself is called after it, and decides itself about the fields that it writes.
  */
-export const headWatcher = ({ name, domain }: SessionCookie, options: Saving) => {
+export const headWatcher = ({ name }: SessionCookie, options: Saving) => {
   const isOurs = (line: unknown) => String(line).startsWith(`${name}=`)
   return (ctx: Context, session: RequestSession): void => {
     // Safe: it is called in the same way
@@ -184,26 +184,11 @@ export const headWatcher = ({ name, domain }: SessionCookie, options: Saving) =>
       // the sign-in that ended it
       if (!session.sendsCookie || session.stored.isLost) dropCookies(ctx, name)
       const cookies = this.getHeader('set-cookie')
-      const lines = cookies === undefined ? [] : [cookies].flat()
-      if (lines.some(isOurs)) {
-        if (domain !== undefined) addDomain(this, lines.map(String), domain, isOurs)
-        forbidCaching(this)
-      }
+      if (cookies !== undefined && [cookies].flat().some(isOurs)) forbidCaching(this)
       return writeHead.call(this, status, ...left)
     }
     ctx.res.writeHead = writeOwnHead
   }
-}
-
-// To the lines that lack it
-const addDomain = (
-  response: ServerResponse,
-  lines: ReadonlyArray<string>,
-  domain: string,
-  isOurs: (line: string) => boolean,
-): void => {
-  const inDomain = lines.map((line) => (isOurs(line) && !/; *domain=/i.test(line) ? `${line}; domain=${domain}` : line))
-  response.setHeader('set-cookie', inDomain)
 }
 
 const forbidCaching = (response: ServerResponse): void => {
