@@ -1,8 +1,10 @@
 /** C-01: the path that follows, where a request names it, and mistakes with `begin` and `finish`. */
-import { begin, finish, localPath, type Kind } from 'koa-with-auth/sign-in'
+import { begin, finish, localPath, normalizeEmail, type Kind } from 'koa-with-auth/sign-in'
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from 'koa-with-auth/stores'
+import { typedCode } from '../../src/sign-in/Kind.js'
 import { finishedHere, returnToIn, type Visit } from '../../src/sign-in/request.js'
+import { stoppedClock } from '../support/runs/clock.js'
 
 it.each([
   ['/a', undefined, '/a'],
@@ -19,13 +21,26 @@ it.each([
   expect(returnToIn(inBody === undefined ? {} : { returnTo: inBody }, query)).toEqual(expected)
 })
 
-it('a session holds the last thirty of the ceremonies that it finished', async () => {
+it('what is typed has at most 128 characters, and a mail address 254, without ten blanks', () => {
+  expect([typedCode('1'.repeat(128))?.length, typedCode('1'.repeat(129))]).toEqual([128, undefined])
+  const longest = `${'a'.repeat(64)}@${'b'.repeat(189)}`
+  const tried = [longest.padStart(264), longest.padStart(265), `${longest}b`, `a${longest.slice(0, -1)}`]
+  expect(tried.map(normalizeEmail)).toEqual([longest, undefined, undefined, undefined])
+})
+
+it('a session holds the last thirty of the ceremonies that it finished, and a process each for five seconds', async () => {
+  const clock = stoppedClock()
   const finished = Array.from({ length: 30 }, (_, at) => String(at))
   const bound: unknown[] = []
   const session = { details: () => ({ finished }), bindAnew: (_ctx: unknown, next: unknown) => bound.push(next) }
   // Safe: nothing else of a visit is read
   const visit = { session, host: { finished: new Map(), store: memoryStore(), name: 'shop' } } as object as Visit
-  await finishedHere(visit, { lifetime: 1 }).add('the newest', 'anna')
+  const here = finishedHere(visit, { lifetime: 1 })
+  await here.add('the newest', 'anna')
+  clock.move(4999)
+  expect([await here.has('the newest'), await here.has('0'), await here.has('another')]).toEqual([true, true, false])
+  clock.move(1)
+  expect(await here.has('the newest')).toBe(false)
   expect(bound).toEqual([{ finished: [...finished.slice(1), 'the newest'] }])
 })
 

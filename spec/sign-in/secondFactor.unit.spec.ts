@@ -1,6 +1,6 @@
 /** Codes of a second factor: of whom, by which key, and that nothing but `true` is a right one. */
 import * as E from 'fp-ts/lib/Either.js'
-import { recoveryCodes, secondFactor, type CodeFactor } from 'koa-with-auth/sign-in'
+import { recoveryCodes, secondFactor, totp, type CodeFactor } from 'koa-with-auth/sign-in'
 import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { expect, it, vi } from 'vitest'
 import type { Ceremony } from '../../src/sign-in/Kind.js'
@@ -79,4 +79,24 @@ it('a recovery code is good by each key, in lower case and with blanks, and only
   use.mockClear()
   for (const wrong of [codes[0]?.slice(1), `${codes[0]}A`, '1', 7, undefined]) await now.verify('anna', wrong)
   expect(use).not.toHaveBeenCalled()
+})
+
+it('its field is for digits if all its codes are', () => {
+  const fields = (...factors: ReadonlyArray<CodeFactor>) => secondFactor({ factors }).form?.answer
+  const field = { name: 'code', type: 'text', autocomplete: 'one-time-code' }
+  const app = totp({ issuer: 'Shop', keys: () => [strongKey], secretOf: () => undefined, store: memoryStore() })
+  expect(fields(app)).toEqual([{ ...field, inputmode: 'numeric' }])
+  expect(fields(app, factor())).toEqual([field])
+})
+
+const [two, three] = [(_a: 1, _b: 2) => true, (_a: 1, _b: 2, _c: 3) => true]
+it.each<[string, object]>([
+  ['totp({ secretOf }) takes 2', { issuer: 'Shop', store: memoryStore(), secretOf: two }],
+  ['totp({ keys }) takes 2', { issuer: 'Shop', store: memoryStore(), secretOf: () => undefined, keys: two }],
+  ['recoveryCodes({ use }) takes 3', { use: three }],
+  ['recoveryCodes({ keys }) takes 2', { use: two, keys: two }],
+])('a function that expects more is a TypeError: %s', (message, options) => {
+  const make = message.startsWith('totp') ? totp : recoveryCodes
+  // Safe: a program without types could write this
+  expect(() => make({ keys: () => [strongKey], ...options } as never)).toThrow(message)
 })
