@@ -48,27 +48,39 @@ class NotPublic extends Error {}
 
 const urlHost = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
 
-// A look-up holds one of the few threads of Node, which hash passwords, too, and cannot be ended
-const MAX_LOOK_UPS = 2
+// A look-up holds one of the few threads of Node, which hash passwords, too, and cannot be ended. Node makes two look-ups at once, for the
+// whole process. Strangers can name hosts whose look-ups hang, so names that were not found yet get one of the two
 const MAX_WAITING = 100
 
-const lookUps = { running: 0, waiting: [] as Array<() => void> }
-
-const lookedUp = async (host: string, signal: AbortSignal): Promise<dns.LookupAddress[]> => {
-  if (lookUps.waiting.length >= MAX_WAITING) throw new Outage('cannot be looked up: too many others are', false)
-  if (lookUps.running >= MAX_LOOK_UPS) await new Promise<void>((begin) => lookUps.waiting.push(begin))
-  else lookUps.running++
-  try {
-    signal.throwIfAborted()
-    return await new Promise((resolve, reject) => {
-      dns.lookup(host, { all: true }, (error, all) => (error === null ? resolve(all) : reject(error)))
-    })
-  } finally {
-    const next = lookUps.waiting.shift()
-    if (next === undefined) lookUps.running--
-    else next()
+const oneAtATime = () => {
+  const waiting: Array<() => void> = []
+  let isRunning = false
+  return async <A>(run: () => Promise<A>): Promise<A> => {
+    if (waiting.length >= MAX_WAITING) throw new Outage('cannot be looked up: too many others are', false)
+    if (isRunning) await new Promise<void>((begin) => waiting.push(begin))
+    isRunning = true
+    try {
+      return await run()
+    } finally {
+      const next = waiting.shift()
+      if (next === undefined) isRunning = false
+      else next()
+    }
   }
 }
+
+const [forNewNames, forFoundNames] = [oneAtATime(), oneAtATime()]
+const foundNames = memory<true>({ size: MAX_AGENTS, maxAge: Infinity, dropsFirst: 'least recently used' })
+
+const lookedUp = (host: string, signal: AbortSignal): Promise<dns.LookupAddress[]> =>
+  (foundNames.get(host) === true ? forFoundNames : forNewNames)(async () => {
+    signal.throwIfAborted()
+    const found = await new Promise<dns.LookupAddress[]>((resolve, reject) => {
+      dns.lookup(host, { all: true }, (error, all) => (error === null ? resolve(all) : reject(error)))
+    })
+    foundNames.set(host, fromNow(true))
+    return found
+  })
 
 // Every address must be public: a host that has a private address, too, could be asked at that address
 const publicAddressOf = async (url: URL, isPublic: typeof isPublicAddress, signal: AbortSignal) => {
