@@ -43,6 +43,10 @@ export default tseslint.config(
     },
   },
   {
+    files: ['src/**/*.ts'],
+    rules: { 'max-lines': ['error', 450], 'max-lines-per-function': ['error', 60] },
+  },
+  {
     // a script for browsers, served as it is
     files: ['src/**/*.js'],
     ...tseslint.configs.disableTypeChecked,

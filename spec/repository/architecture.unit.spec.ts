@@ -25,13 +25,6 @@ describe('imports of the sources', () => {
     expect(cycleOf(graph)).toBeUndefined()
   })
 
-  // papers.unit.spec.ts compares all of them with the table of src/README.md
-  it('of crypto lead to nothing outside of it, and those of core to nothing else', () => {
-    const outside = (folder: string, ...allowed: ReadonlyArray<string>) =>
-      graph.filter((one) => folderOf(one.from) === folder && inside(one) && !allowed.includes(folderOf(one.to)))
-    expect(written([...outside('crypto', 'crypto'), ...outside('core', 'core', 'crypto')])).toStrictEqual([])
-  })
-
   it('lead to no entry point', () => {
     expect(written(graph.filter(({ to }) => entryPoints.includes(to)))).toStrictEqual([])
   })
@@ -88,9 +81,4 @@ describe('imports of the sources', () => {
     expect(modules).not.toStrictEqual([])
     expect(written(modules.filter(({ to }) => !/^fp-ts\/lib\/\w+\.js$/.test(to)))).toStrictEqual([])
   })
-})
-
-it('no source is longer than 450 lines', () => {
-  const isLong = (path: string) => readFileSync(repository + path, 'utf8').split('\n').length - 1 > 450
-  expect(sources().filter(isLong)).toStrictEqual([])
 })

@@ -3,9 +3,10 @@
  * for; a name is exported when a second file needs it for a second reason.
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { dirname, relative, resolve } from 'node:path'
 import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
+import { linesOfCode } from '../support/papers/importGraph.js'
 import { repository } from '../support/projects/typecheck.js'
 
 const root = `${repository}src`
@@ -125,18 +126,7 @@ describe('the structure of the sources', () => {
   })
 
   it('has at most a dozen files that are no entry point and have less than 15 lines of code', () => {
-    const isSmall = ({ parsed }: (typeof sources)[number]): boolean => {
-      const lines = new Set<number>()
-      const visit = (node: ts.Node): void => {
-        if (node.kind === ts.SyntaxKind.EndOfFileToken || ts.isImportDeclaration(node)) return
-        for (const at of [node.getStart(parsed), node.getEnd()])
-          lines.add(parsed.getLineAndCharacterOfPosition(at).line)
-        ts.forEachChild(node, visit)
-      }
-      ts.forEachChild(parsed, visit)
-      return lines.size < 15
-    }
-    const small = sources.filter(({ file }) => !isEntry(file)).filter(isSmall)
+    const small = files.filter((file) => !isEntry(file) && linesOfCode(relative(repository, file)) < 15)
     expect(small.length).toBeGreaterThan(0)
     expect(small.length).toBeLessThanOrEqual(9)
   })
@@ -147,25 +137,6 @@ describe('the structure of the sources', () => {
     const joins = /\?\?= \w+\(\)\.finally\(/
     const byHand = others.filter(({ text }) => dropsOldest.test(text) || joins.test(text)).map(({ file }) => file)
     expect(byHand).toStrictEqual([])
-  })
-
-  it('has no function of more than 60 lines, and at most 35 of more than 40: steps are functions of the file', () => {
-    const long = sources.flatMap(({ file, parsed }) => {
-      const found: Array<readonly [name: string, lines: number]> = []
-      const lineAt = (position: number) => parsed.getLineAndCharacterOfPosition(position).line
-      const visit = (node: ts.Node): void => {
-        if (ts.isFunctionLike(node) && 'body' in node && node.body !== undefined) {
-          const lines = lineAt(node.end) - lineAt(node.getStart(parsed)) + 1
-          const at = `${file.slice(root.length + 1)}:${lineAt(node.getStart(parsed)) + 1}`
-          if (lines > 40) found.push([at, lines])
-        }
-        ts.forEachChild(node, visit)
-      }
-      visit(parsed)
-      return found
-    })
-    expect(long.filter(([, lines]) => lines > 60)).toStrictEqual([])
-    expect(long.length).toBeLessThanOrEqual(35)
   })
 
   it('has no two files whose names differ in case only', () => {

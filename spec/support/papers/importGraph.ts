@@ -46,13 +46,12 @@ const importsOf = (from: string): Import[] => {
 const parse = (path: string) =>
   ts.createSourceFile(path, readFileSync(repository + path, 'utf8'), ts.ScriptTarget.Latest, true)
 
-/** The lines of code, without comments and blank lines. */
+/** The lines of code, without imports, comments and blank lines. */
 export const linesOfCode = (path: string): number => {
   const file = parse(path)
   const lines = new Set<number>()
   const visit = (node: ts.Node): void => {
-    // The end of the file is not code
-    if (node.kind === ts.SyntaxKind.EndOfFileToken) return
+    if (node.kind === ts.SyntaxKind.EndOfFileToken || ts.isImportDeclaration(node)) return
     for (const at of [node.getStart(file), node.getEnd()]) lines.add(file.getLineAndCharacterOfPosition(at).line)
     ts.forEachChild(node, visit)
   }
