@@ -103,7 +103,7 @@ const details: Readonly<Partial<Record<Outcome, string>>> = {
 describe('the same trees over HTTP, by routers in routers', () => {
   const served = useLevels()
 
-  it('status, challenges, body, calls of hooks, and whether the operation runs agree with the table', async () => {
+  it('5.5.1, 5.5.2, 5.5.3, 5.5.4 what is answered, and which hooks and operations run, agree with the table', async () => {
     const decided = seen()
     await fc.assert(
       fc.asyncProperty(levels, async (of) => {

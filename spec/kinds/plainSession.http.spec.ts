@@ -127,7 +127,7 @@ test.each<readonly [unknown, RegExp]>([
   expect(String(api.errors)).not.toContain('example.com')
 })
 
-test('credential sent twice: two session cookies are malformed, whichever comes first', async () => {
+test('A-21 B-28 credential sent twice: two session cookies are malformed, whichever comes first', async () => {
   const api = await start(sessionAuth())
   const anna = await signInAs(api, { username: 'anna' })
   const mallory = (await signInAs(api, { username: 'mallory' })).split('; ')[0]

@@ -6,7 +6,6 @@ import { expectAccepted, expectDenied, guardedApp, sendCounted } from '../suppor
 import { serve } from '../support/servers/server.js'
 
 const SECRET = 'supersecret'
-const BASIC = Buffer.from('admin:secret').toString('base64')
 let asked: string[] = []
 const byKey = (_request: unknown, key: string) => {
   asked.push(key)
@@ -130,14 +129,6 @@ describe('input that could change the principal', () => {
 })
 
 describe('input that could change the credential', () => {
-  it.each(['Basic', 'Token', 'JWT', 'Bearer2', 'Bear', 'Bearerx', 'Digest', 'OAuth', 'ApiKey', 'MAC', 'Negotiate', ''])(
-    'A-07 the scheme "%s" is not Bearer',
-    async (scheme) => {
-      expectDenied(await request('GET /bearer', [`Authorization: ${scheme} ${SECRET}`]))
-      expect(asked).toEqual([])
-    },
-  )
-
   it.each(['/bearer', '/header', '/cookie', '/query', '/basic'])(
     'A-15 a wrong secret of any length on %s: the hook is called once, the response is the same, and nothing throws',
     async (path) => {
@@ -159,45 +150,6 @@ describe('input that could change the credential', () => {
       expect(new Set(answers).size).toBe(1)
     },
   )
-
-  it.each(['\u00a0', '\u0085', '\u000c', '\u000b', '\u00ad'])(
-    'A-20 %j is not a blank around a credential',
-    async (blank) => {
-      for (const value of [`${blank}${SECRET}`, `${SECRET}${blank}`]) {
-        for (const [target, line] of [
-          ['/header', `X-API-Key: ${value}`],
-          ['/cookie', `Cookie: sid=${value}`],
-          ['/cookie', `Cookie: a=1;${blank}sid=${SECRET}`],
-          ['/bearer', `Authorization: Bearer ${value}`],
-          ['/bearer', `Authorization:${blank}Bearer ${SECRET}`],
-          ['/basic', `Authorization: Basic${blank}${BASIC}`],
-        ] as const) {
-          const answer = await request(`GET ${target}`, [line])
-          // Node's parser itself refuses control characters
-          if (answer.status !== 400) expectDenied(answer)
-          expect(answer.ran).toBe(0)
-        }
-      }
-      expectDenied(await request(`GET /query?api_key=${encodeURIComponent(blank)}${SECRET}`))
-    },
-  )
-
-  it.each([
-    ['forged first', `sid=forged; sid=${SECRET}`],
-    ['forged last', `sid=${SECRET}; sid=forged`],
-    ['the same value twice', `sid=${SECRET}; sid=${SECRET}`],
-    ['an empty value first', `sid=; sid=${SECRET}`],
-    ['one value in quotes', `sid="${SECRET}"; sid=${SECRET}`],
-  ])('A-21 B-28 a cookie that is sent twice is malformed: %s', async (_what, cookies) => {
-    expectDenied(await request('GET /cookie', [`Cookie: ${cookies}`]))
-    expectDenied(
-      await request(
-        'GET /cookie',
-        cookies.split('; ').map((cookie) => `Cookie: ${cookie}`),
-      ),
-    )
-    expect(asked).toEqual([])
-  })
 
   it('A-34 a credential over 8 KB is malformed; one of 8 KB reaches the hook', async () => {
     const token = (length: number) => 'a'.repeat(length)
@@ -231,10 +183,4 @@ describe('input that could change the credential', () => {
     expect(empty).toEqual(wrong)
     expect(wrong.status).toBe(401)
   })
-})
-
-it.each(guarded)('A-18 a header named __proto__ changes nothing on %s', async (path) => {
-  for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
-    expectDenied(await request(`GET ${path}`, [`${name}: ${SECRET}`]))
-  }
 })

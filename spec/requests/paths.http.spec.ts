@@ -1,13 +1,11 @@
-/** A-03, A-06, A-21: spellings of a path, mounts, and two session cookies. */
+/** A-03, A-06: spellings of a path, and mounts. */
 import Router from '@koa/router'
 import fc from 'fast-check'
 import Koa from 'koa'
 import mount from 'koa-mount'
 import { constantTimeEqual, httpBearer, withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { corpusApp, macrosFor } from '../support/sites/corpusApp.js'
-import { expectAccepted, expectDenied, rawRequest, sendCounted } from '../support/sites/guardedApp.js'
-import { sendRaw } from '../support/servers/rawSocket.js'
+import { expectAccepted, expectDenied, sendCounted } from '../support/sites/guardedApp.js'
 import { serve } from '../support/servers/server.js'
 
 const SECRET = 'supersecret'
@@ -112,27 +110,4 @@ describe('A-06 the form of the target', () => {
       }
     },
   )
-})
-
-describe('A-21 two session cookies', () => {
-  const { app, calls: ran } = corpusApp()
-  const sessions = serve(() => app)
-
-  it.each([
-    ['forged first', (user: string) => `koa.sess=Zm9yZ2Vk; ${user}`],
-    ['forged last', (user: string) => `${user}; koa.sess=Zm9yZ2Vk`],
-    ['the other one first', (user: string, other: string) => `${other}; ${user}`],
-    ['the other one last', (user: string, other: string) => `${user}; ${other}`],
-    ['the same one twice', (user: string) => `${user}; ${user}`],
-  ])('A-21 B-28 are refused like a forged one: %s', async (_what, cookies) => {
-    const macros = await macrosFor(sessions.url)
-    const [user = '', other = ''] = [macros['cookie.user'], macros['cookie.super']]
-    const before = ran()
-    for (const path of ['/api/protected', '/api/admin-only', '/api/staff-area']) {
-      const line = `Cookie: ${cookies(user, other)}`
-      const answer = await sendRaw(sessions.port, rawRequest(sessions.port, `GET ${path}`, [line]))
-      expectDenied({ ...answer, ran: ran() - before })
-      expect(answer.headers.filter(([name]) => name === 'set-cookie')).toEqual([])
-    }
-  })
 })
