@@ -60,20 +60,10 @@ describe('C-06 codes of an authenticator app', () => {
     const key = Buffer.from('12345678901234567890')
     const hotp = '755224 287082 359152 969429 338314 254676 287922 162583 399871 520489'.split(' ')
     expect(hotp.map((_, at) => codeOfStep(key, at))).toEqual(hotp)
-    const seeds = { sha1: 20, sha256: 32, sha512: 64 }
-    const vectors: ReadonlyArray<readonly [number, string, string, string]> = [
-      [59, '94287082', '46119246', '90693936'],
-      [1111111109, '07081804', '68084774', '25091201'],
-      [1111111111, '14050471', '67062674', '99943326'],
-      [1234567890, '89005924', '91819424', '93441116'],
-      [2000000000, '69279037', '90698825', '38618901'],
-      [20000000000, '65353130', '77737706', '47863826'],
-    ]
-    for (const [time, ...codes] of vectors) {
-      const made = Object.entries(seeds).map(([hash, length]) =>
-        codeOfStep(Buffer.from('1234567890'.repeat(7).slice(0, length)), Math.floor(time / 30), 8, hash),
-      )
-      expect(made).toEqual(codes)
+    const totps = { 59: '94287082', 1111111109: '07081804', 1111111111: '14050471', 1234567890: '89005924' }
+    const later = { 2000000000: '69279037', 20000000000: '65353130' }
+    for (const [time, code] of Object.entries({ ...totps, ...later })) {
+      expect(codeOfStep(key, Math.floor(Number(time) / 30), 8)).toBe(code)
     }
   })
 

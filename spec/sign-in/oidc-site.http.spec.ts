@@ -49,20 +49,6 @@ describe('O-11 the path that follows', () => {
   })
 })
 
-describe('O-03 a browser that keeps no cookies', () => {
-  it('gets an answer that says so, and no redirect', async () => {
-    const { provider, site } = await start()
-    const url = await site.toCallback(newBrowser())
-    const page = await newBrowser().send(url, { headers: navigation })
-    expect([page.status, page.location, page.setCookie]).toEqual([400, undefined, []])
-    expect(JSON.parse(page.body)).toMatchObject({
-      reason: 'unknown',
-      detail: expect.stringContaining('cookie') as string,
-    })
-    expect([provider.asked('/token'), site.errors]).toEqual([0, []])
-  })
-})
-
 describeUnless(missingTls(), 'O-06 behind a proxy that ends TLS', () => {
   const started = async (proxied: boolean) => {
     const place = await reserved()

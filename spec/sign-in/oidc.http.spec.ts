@@ -117,11 +117,13 @@ describe('signing in with a provider', () => {
   })
 
   // O-03
-  it('refuses a callback in another browser, which uses nothing up', async () => {
+  it('refuses a callback in another browser, or one without cookies, which uses nothing up', async () => {
     const { site, provider, browser } = await start()
     const url = await site.toCallback(browser)
     const other = newBrowser()
-    expect(refusal(await finished(url, other))).toEqual([400, 'unknown'])
+    const without = await finished(url, other)
+    expect([...refusal(without), without.location, without.setCookie]).toEqual([400, 'unknown', undefined, []])
+    expect(without.body).toMatch(/"detail":"[^"]*cookie/)
     await site.toCallback(other)
     expect(refusal(await finished(url, other))).toEqual([400, 'unknown'])
     expect(await site.me(other)).toBeUndefined()

@@ -10,10 +10,10 @@ export const bytesOf = (secret: string): Buffer => {
 }
 
 /** The code of a step (RFC 4226 §5.3). */
-export const codeOfStep = (secret: Buffer, step: number, digits = 6, hash = 'sha1'): string => {
+export const codeOfStep = (secret: Buffer, step: number, digits = 6): string => {
   const counter = Buffer.alloc(8)
   counter.writeBigUInt64BE(BigInt(step))
-  const mac = createHmac(hash, secret).update(counter).digest()
+  const mac = createHmac('sha1', secret).update(counter).digest()
   const number = mac.readUInt32BE(mac.at(-1)! & 0xf) % 2 ** 31
   return String(number % 10 ** digits).padStart(digits, '0')
 }
