@@ -52,6 +52,20 @@ describeLastingStores((store) => {
   )
 })
 
+it('what the operation wrote before it is not in the refusal', async () => {
+  const { visitor } = await sessionsApp(undefined, {
+    acts: {
+      '/late': async (ctx, { logIn }) => {
+        ctx.set('X-Own', 'half')
+        await logIn(ctx, anna)
+      },
+    },
+  })
+  const answer = await visitor().post('/late', { 'Sec-Fetch-Site': 'cross-site' })
+  expectForged(answer)
+  expect(answer.headers).not.toHaveProperty('x-own')
+})
+
 describe('no CSRF', () => {
   it.each([
     ['the same origin by Sec-Fetch-Site', () => ({ 'Sec-Fetch-Site': 'same-origin' })],

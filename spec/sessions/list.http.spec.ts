@@ -207,12 +207,16 @@ describeEveryOther((store) => {
 })
 
 describe('C-07 a store of the list', () => {
-  it('a store that is down is 503, and a store without lists is a TypeError', async () => {
+  it('a store that is down is 503, and a store without lists, or an id that is none, is a TypeError', async () => {
     const s = await site()
     const visitor = await s.signedIn()
     s.store.instead.get = async () => Promise.reject(new Error('down'))
     expect((await visitor.ask('/list')).status).toBe(503)
     expect((await visitor.ask('/me')).status).toBe(503)
+    for (const wrong of [7, undefined]) {
+      await expect(s.signing.endSession(wrong as never, 'x')).rejects.toThrow(TypeError)
+      await expect(s.signing.endSession('anna', wrong as never)).rejects.toThrow(TypeError)
+    }
     const { members: _none, ...plain } = memoryStore()
     for (const [name, wrong] of Object.entries({ members: { store: plain }, list: { list: 'yes' } })) {
       const make = () => sessions(new Koa({ keys: [strongKey] }), { loadUser: () => undefined, ...wrong } as never)

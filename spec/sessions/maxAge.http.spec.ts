@@ -68,5 +68,7 @@ it('logIn(ctx, user, { idle }) decides how long the cookie lasts', async () => {
   stoppedClock()
   // whole seconds
   expect(Math.abs(keptFor(await one.post('/for-a-minute')) - 60_000)).toBeLessThanOrEqual(1000)
+  // the next one lasts as long as others
+  expect(Math.abs(keptFor(await one.post('/login')) - 86_400_000)).toBeLessThanOrEqual(1000)
   await expectSignedIn(one, anna)
 })

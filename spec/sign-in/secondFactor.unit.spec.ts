@@ -81,7 +81,9 @@ it('a recovery code is good by each key, in lower case and with blanks, and only
   expect(use).not.toHaveBeenCalled()
 })
 
-it('its field is for digits if all its codes are', () => {
+it('its name has its factors, and its field is for digits if all its codes are', () => {
+  const names = [undefined, 'staff'].map((name) => secondFactor({ factors: [factor(), factor()], name }).name)
+  expect(names).toEqual(['code:own,own', 'code:staff:own,own'])
   const fields = (...factors: ReadonlyArray<CodeFactor>) => secondFactor({ factors }).form?.answer
   const field = { name: 'code', type: 'text', autocomplete: 'one-time-code' }
   const app = totp({ issuer: 'Shop', keys: () => [strongKey], secretOf: () => undefined, store: memoryStore() })
