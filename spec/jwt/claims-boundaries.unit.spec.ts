@@ -41,6 +41,11 @@ describe('times of tokens', () => {
     expect(refusalByTime({ exp: 2000, iat: 940 }, times, 1000)).toBeUndefined()
     expect(refusalByTime({ exp: 2000, iat: 939 }, times, 1000)).toBe('expired')
   })
+
+  it('RFC 7519 §4.1.6: an iat that is ahead of this clock is a reason only if the age is limited', () => {
+    expect(refusalByTime({ exp: 2000, iat: 1001 }, times, 1000)).toBe('not yet')
+    expect(refusalByTime({ exp: 2000, iat: 1001 }, { ...times, maxTokenAge: undefined }, 1000)).toBeUndefined()
+  })
 })
 
 describe('what a token must not say', () => {

@@ -92,15 +92,6 @@ describe('7.2 an exception handler that answers 401', () => {
 })
 
 describe('7.3 the exception handler that is chosen', () => {
-  it('is the one of the nearest class, in whatever order the handlers were registered', async () => {
-    const named = (name: string) => () => ({ status: 400, body: name })
-    const handlers = [onError(Error, named('Error')), onError(InvalidToken, named('InvalidToken'))]
-    for (const order of [handlers, [...handlers].reverse()]) {
-      const { get } = await serveBoth(() => new Revoked(), ...order)
-      for (const { text } of await get('/auth')) expect(text).toBe('InvalidToken')
-    }
-  })
-
   it('is none if no class fits: Koa answers 500 and emits the exception, and the response does not show it', async () => {
     const exception = new Unrelated('the secret-token was bad')
     const other = onError(InvalidToken, () => ({ status: 400 }))
