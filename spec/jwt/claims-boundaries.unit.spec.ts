@@ -3,6 +3,8 @@ import { createPublicKey, generateKeyPairSync, hash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import {
   isGoodLogout,
+  isLogout,
+  isProof,
   isText,
   readCompact,
   refusalByTime,
@@ -53,26 +55,70 @@ describe('what a token must not say', () => {
   const accessOf = (own: object, profile: 'any' | 'rfc9068' = 'any') => ({
     claims: { aud: 'api', exp: 20_000, ...own },
     audiences: ['api'],
-    rules: { ...times, profile, confirmations: ['jkt'], authorizedParties: undefined, isBindingRequired: false },
+    rules: { ...times, profile, confirmations: ['jkt'], authorizedParties: ['app', 'web'], isBindingRequired: false },
   })
   const profiled = { jti: 'a', sub: 'anna', client_id: 'app' }
 
   it.each<[string, object, ('any' | 'rfc9068')?]>([
     ['binding', { cnf: { jkt: 'x', jwe: 'y' } }],
+    ['audience', { aud: ['other', 7] }],
     ['claims', { azp: 7 }],
+    ['claims', { act: {} }],
+    ['party', {}],
+    ['party', { azp: 'app', client_id: 'other' }],
     ['claims', profiled, 'rfc9068'],
   ])('an access token is refused for its %s: %j %s', (why, claims, profile) => {
     const header = { typ: 'at+jwt', alg: 'ES256' }
     expect(refusalOfAccessToken(header, ['ES256'], accessOf(claims, profile), now)).toBe(why)
-    const good = accessOf({ cnf: { jkt: 'x' }, azp: 'app', ...profiled, iat: 9000 }, profile)
-    expect(refusalOfAccessToken(header, ['ES256'], good, now)).toBeUndefined()
+    for (const act of [{ sub: 'cron' }, { client_id: 'cron' }]) {
+      const good = accessOf({ cnf: { jkt: 'x' }, azp: 'web', ...profiled, act, iat: 9000 }, profile)
+      expect(refusalOfAccessToken(header, ['ES256'], good, now)).toBeUndefined()
+    }
   })
 
-  it('RFC 9449 §5: an answer of introspection of the type DPoP, in any letter case', () => {
-    const refusals = ['bearer', 'DPOP'].map((token_type) =>
-      refusalOfIntrospection(undefined, accessOf({ active: true, token_type }), now),
-    )
-    expect(refusals).toEqual([undefined, 'binding'])
+  it.each<[string | undefined, object]>([
+    [undefined, { typ: 'Application/JWT' }],
+    [undefined, { typ: undefined, b64: true }],
+    ['type', { typ: 'text/application/jwt' }],
+    ['type', { b64: false }],
+    ['algorithm', { alg: 7 }],
+    ['algorithm', { alg: 'RS256' }],
+  ])('an access token is refused for its %s by its header: %j', (why, own) => {
+    const header = { typ: 'at+jwt', alg: 'ES256', ...own }
+    expect(refusalOfAccessToken(header, ['ES256'], accessOf({ azp: 'app' }), now)).toBe(why)
+  })
+
+  it.each<[string | undefined, object]>([
+    [undefined, { token_type: 'bearer', exp: undefined }],
+    // RFC 9449 §5, in any letter case
+    ['binding', { token_type: 'DPOP' }],
+    ['binding', { token_type: 7 }],
+    ['revoked', { active: 'true' }],
+    ['issuer', { iss: 'https://b.example' }],
+    ['audience', { aud: 'other' }],
+    ['expired', { exp: now - 5 }],
+  ])('an answer of introspection is refused for %s: %j', (why, own) => {
+    const answer = accessOf({ active: true, azp: 'app', iss: 'https://a.example', ...own })
+    expect(refusalOfIntrospection('https://a.example', answer, now)).toBe(why)
+  })
+
+  it('RFC 9449 §4.3: a proof has its type, one of these algorithms, and an id', () => {
+    const [header, claims] = [{ typ: 'dpop+jwt', alg: 'ES256' }, { jti: 'a' }]
+    expect(isProof(header, claims, ['ES256'])).toBe(true)
+    for (const [own, jti] of [
+      [{ typ: 'jwt' }, 'a'],
+      [{ alg: 'RS256' }, 'a'],
+      [{ alg: 7 }, 'a'],
+      [{}, ''],
+    ] as const)
+      expect(isProof({ ...header, ...own }, { jti }, ['ES256'])).toBe(false)
+  })
+
+  it.each([true, false])('Back-Channel Logout 1.0 §2.4: a logout token has its type and a signature: %s', (isOne) => {
+    const good = [{ alg: 'ES256' }, { alg: 'PS512' }, { alg: 'EdDSA' }, { typ: 'Application/Logout+JWT' }]
+    const bad = [{ alg: 'none' }, { alg: 'HS256' }, { alg: 'xES256' }, { alg: 'Ed255190' }, { alg: 7 }, { typ: 'jwt' }]
+    for (const own of isOne ? good : bad)
+      expect([own, isLogout({ typ: 'logout+jwt', alg: 'RS256', ...own })]).toEqual([own, isOne])
   })
 
   it.each<[string | undefined, object]>([
@@ -82,9 +128,15 @@ describe('what a token must not say', () => {
     ['clock: iat', { iat: 9394 }],
     ['clock: auth_time', { auth_time: 10_006 }],
     ['sub', { sub: ' ' }],
+    ['sub', { sub: 'a'.repeat(256) }],
+    ['iss', { iss: '' }],
+    [undefined, { azp: 'shop', at_hash: 'good', acr: 'c' }],
+    ['azp', { azp: 'other' }],
+    ['at_hash', { at_hash: 'bad' }],
+    ['acr', { acr: 'a' }],
   ])('an ID token, which is at most ten minutes old, is refused for %s: %j', (why, claims) => {
-    const wanted = { clientId: 'shop', acr: undefined, isHash: () => true }
-    const given = { iss: 'https://a.example', sub: 'anna', iat: now, ...claims }
+    const wanted = { clientId: 'shop', acr: ['b', 'c'], isHash: (one: unknown) => one === 'good' }
+    const given = { iss: 'https://a.example', sub: 'anna', iat: now, acr: 'b', ...claims }
     expect(refusalOfIdToken(given, wanted, 5, now)).toBe(why)
   })
 
@@ -93,6 +145,7 @@ describe('what a token must not say', () => {
     [true, { sub: undefined }],
     [false, { sub: undefined, sid: undefined }],
     [false, { sub: 7 }],
+    [false, { iss: 'https://b.example' }],
     [false, { sid: '' }],
     [false, { nonce: null }],
     [false, { jti: '' }],
@@ -107,11 +160,13 @@ describe('what a token must not say', () => {
     expect(isGoodLogout(claims, party, { clockTolerance: 5, maxTokenAge: 600 }, now)).toBe(isGood)
   })
 
-  it.each([0, 1])('bytes that are no UTF-8, in part %i', (part) => {
+  it.each([0, 1])('bytes that are no UTF-8, or no object, in part %i', (part) => {
     const parts = [Buffer.from('{"alg":"ES256"}'), Buffer.from('{"sub":"anna"}'), Buffer.from('s')]
     const token = () => parts.map((one) => one.toString('base64url')).join('.')
     expect(readCompact(token())).toBeDefined()
     parts[part] = Buffer.concat([Buffer.from('{"alg":"'), Buffer.from([0xff]), Buffer.from('"}')])
+    expect(readCompact(token())).toBeUndefined()
+    parts[part] = Buffer.from('[]')
     expect(readCompact(token())).toBeUndefined()
   })
 })
