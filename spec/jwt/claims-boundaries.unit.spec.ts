@@ -35,18 +35,26 @@ describe('an RSA key whose exponent is less than 3', () => {
 describe('times of tokens', () => {
   const times = { clockTolerance: 0, maxTokenAge: 60 }
 
-  it('RFC 7519 §4.1.4: on its exp, a token has expired; RFC 7519 §4.1.5: on its nbf, it is good', () => {
-    expect(refusalByTime({ exp: 1001, iat: 1000 }, times, 1000)).toBeUndefined()
-    expect(refusalByTime({ exp: 1000, iat: 1000 }, times, 1000)).toBe('expired')
-    expect(refusalByTime({ exp: 2000, nbf: 1000, iat: 1000 }, times, 1000)).toBeUndefined()
-    expect(refusalByTime({ exp: 2000, nbf: 1001, iat: 1000 }, times, 1000)).toBe('not yet')
-    expect(refusalByTime({ exp: 2000, iat: 940 }, times, 1000)).toBeUndefined()
-    expect(refusalByTime({ exp: 2000, iat: 939 }, times, 1000)).toBe('expired')
-  })
-
-  it('RFC 7519 §4.1.6: an iat that is ahead of this clock is a reason only if the age is limited', () => {
-    expect(refusalByTime({ exp: 2000, iat: 1001 }, times, 1000)).toBe('not yet')
-    expect(refusalByTime({ exp: 2000, iat: 1001 }, { ...times, maxTokenAge: undefined }, 1000)).toBeUndefined()
+  // RFC 7519 §4.1.4: on its exp, a token has expired; §4.1.5: on its nbf, it is good; §4.1.6: an iat ahead of the clock is no reason
+  it.each<[string | undefined, object, object?]>([
+    [undefined, { exp: 1001, iat: 1000 }],
+    ['expired', { exp: 1000, iat: 1000 }],
+    [undefined, { exp: 2000, nbf: 1000, iat: 1000 }],
+    ['not yet', { exp: 2000, nbf: 1001, iat: 1000 }],
+    [undefined, { exp: 2000, iat: 940 }],
+    ['expired', { exp: 2000, iat: 939 }],
+    ['not yet', { exp: 2000, iat: 1001 }],
+    [undefined, { exp: 2000, iat: 1001 }, { maxTokenAge: undefined }],
+    [undefined, { exp: 996, iat: 935 }, { clockTolerance: 5 }],
+    ['expired', { exp: 995, iat: 1000 }, { clockTolerance: 5 }],
+    ['expired', { exp: 2000, iat: 934 }, { clockTolerance: 5 }],
+    ['claims', { iat: 1000 }],
+    ['claims', { exp: Infinity, iat: 1000 }],
+    ['claims', { exp: 2000, nbf: '1', iat: 1000 }],
+    ['claims', { exp: 2000, iat: '1' }],
+    ['claims', { exp: 2000 }],
+  ])('of a token are a reason at 1000: %s, %j, %j', (why, claims, own) => {
+    expect(refusalByTime(claims, { ...times, ...own }, 1000)).toBe(why)
   })
 })
 
@@ -61,7 +69,10 @@ describe('what a token must not say', () => {
 
   it.each<[string, object, ('any' | 'rfc9068')?]>([
     ['binding', { cnf: { jkt: 'x', jwe: 'y' } }],
-    ['audience', { aud: ['other', 7] }],
+    ['binding', { cnf: {} }],
+    ['binding', { cnf: 7 }],
+    ['binding', { cnf: { jkt: '' } }],
+    ['audience', { aud: ['api', 7] }],
     ['claims', { azp: 7 }],
     ['claims', { act: {} }],
     ['party', {}],
@@ -71,7 +82,10 @@ describe('what a token must not say', () => {
     const header = { typ: 'at+jwt', alg: 'ES256' }
     expect(refusalOfAccessToken(header, ['ES256'], accessOf(claims, profile), now)).toBe(why)
     for (const act of [{ sub: 'cron' }, { client_id: 'cron' }]) {
-      const good = accessOf({ cnf: { jkt: 'x' }, azp: 'web', ...profiled, act, iat: 9000 }, profile)
+      const good = accessOf(
+        { aud: ['other', 'api'], cnf: { jkt: 'x' }, azp: 'web', ...profiled, act, iat: 9000 },
+        profile,
+      )
       expect(refusalOfAccessToken(header, ['ES256'], good, now)).toBeUndefined()
     }
   })
@@ -86,6 +100,14 @@ describe('what a token must not say', () => {
   ])('an access token is refused for its %s by its header: %j', (why, own) => {
     const header = { typ: 'at+jwt', alg: 'ES256', ...own }
     expect(refusalOfAccessToken(header, ['ES256'], accessOf({ azp: 'app' }), now)).toBe(why)
+  })
+
+  it('a token of any audience needs none, and one that can be read if there is one', () => {
+    const refusals = [undefined, 'other', 5].map((aud) => {
+      const access = { ...accessOf({ azp: 'app', aud }), audiences: false as const }
+      return refusalOfAccessToken({ alg: 'ES256' }, ['ES256'], access, now)
+    })
+    expect(refusals).toEqual([undefined, undefined, 'audience'])
   })
 
   it.each<[string | undefined, object]>([
