@@ -1,7 +1,7 @@
 /** The closed union of failures: which values are failures, and which failures stop a list. */
 import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { because, leavesAnonymous, outcomeOf } from '../../src/core/AuthError.js'
+import { because, leavesAnonymous, outcomeOf, refusedObject } from '../../src/core/AuthError.js'
 import { row } from '../support/models/row.js'
 
 const { absent, malformed, invalid, expired, forged, insufficient, notFound, throttled, unavailable, raised } =
@@ -11,6 +11,9 @@ describe('constructors', () => {
   it.each([
     row('insufficient without a scope', insufficient(), { _tag: 'insufficient' }),
     row('insufficient', insufficient(['a']), { _tag: 'insufficient', scope: ['a'] }),
+    row('invalid with a reason', invalid({ code: 'c' }), { _tag: 'invalid', code: 'c' }),
+    row('an object that is not there', refusedObject('note', 404), { _tag: 'notFound', object: 'note' }),
+    row('an object of another user', refusedObject('note', 403), { _tag: 'insufficient', object: 'note' }),
     row('throttled', throttled(), { _tag: 'throttled' }),
     row('throttled with seconds', throttled(0), { _tag: 'throttled', retryAfter: 0 }),
     row('unavailable', unavailable(), { _tag: 'unavailable' }),
@@ -78,6 +81,7 @@ describe('leavesAnonymous', () => {
 describe('branchesOf', () => {
   it('decision "Failures": of two equal failures, the first gives the folded failure its fields', () => {
     const both = AuthError.Semigroup.concat(insufficient(['a']), insufficient(['b']))
+    expect([AuthError.Ord.compare(absent, invalid), AuthError.Ord.compare(invalid, absent)]).toEqual([-1, 1])
     expect(both).toMatchObject({ scope: ['a'], branches: [{ scope: ['a'] }, { scope: ['b'] }] })
   })
 })

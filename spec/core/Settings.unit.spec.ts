@@ -42,6 +42,7 @@ const problem = (status: number, title: string, detail = title) => ({ type: 'abo
 describe('defaultErrorMapper', () => {
   it.each([
     ...[absent, malformed, invalid, expired].map((input) => ({ input, expected: problem(401, 'Unauthorized') })),
+    { input: invalid({ detail: 'd', code: 'c' }), expected: { ...problem(401, 'Unauthorized', 'd'), code: 'c' } },
     { input: insufficient(['read']), expected: problem(403, 'Forbidden') },
     { input: forged, expected: problem(403, 'Forbidden', 'CSRF check Failed') },
     { input: throttled(), expected: problem(429, 'Too Many Requests') },

@@ -36,7 +36,7 @@ describe('times of tokens', () => {
   const times = { clockTolerance: 0, maxTokenAge: 60 }
 
   // RFC 7519 §4.1.4: on its exp, a token has expired; §4.1.5: on its nbf, it is good; §4.1.6: an iat ahead of the clock is no reason
-  it.each<[string | undefined, object, object?]>([
+  it.each<[string | undefined, Readonly<Record<string, unknown>>, object?]>([
     [undefined, { exp: 1001, iat: 1000 }],
     ['expired', { exp: 1000, iat: 1000 }],
     [undefined, { exp: 2000, nbf: 1000, iat: 1000 }],

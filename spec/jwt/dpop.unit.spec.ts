@@ -95,6 +95,7 @@ describe('the URI of a request', () => {
     ['/~anna', '/%7eanna'],
     ['/caf%c3%a9', '/café'],
     ['/me?a=/../b', '/me'],
+    ['http://inside.example', '/'],
     ['//me', '//me'],
     ['/', ''],
     ['/me', '/%6d%65'],
@@ -131,6 +132,8 @@ describe('the URI behind a proxy that cuts off a prefix', () => {
     ['https://api.example/svc2/me', false],
     ['https://api.example/svc1/../me', false],
     ['https://evil.example/svc1/me', false],
+    ['https://anna@api.example/svc1/me', false],
+    ['https://:p@api.example/svc1/me', false],
   ])('%s is the URI of /me: %s', async (htu, expected) => {
     expect(await matches('/me', htu, 'https://api.example/svc1')).toBe(expected)
   })
@@ -147,13 +150,14 @@ describe('the URI behind a proxy that cuts off a prefix', () => {
 
 it('a proof of a stranger is checked, and its id is not used, so that nobody fills the store', async () => {
   const client = await dpopClient()
-  const used: string[] = []
-  const use = async (id: string) => used.push(id) > 0
+  const used: number[] = []
+  const use = async (_id: string, lifetime: number) => used.push(lifetime) > 0
   const checks = dpopOf({ spent: { use }, origin: 'https://api.example' }, 5).checking({})
   const proof = await client.proof('', { claims: { ath: undefined } })
   const request = mockRequest({ url: '/me', fields: [['DPoP', proof]] })
-  expect([await checks.ofStranger(request), used.length]).toEqual([E.right(client.thumbprint), 0])
-  expect([await checks.ofIssuing(request), used.length]).toEqual([E.right(client.thumbprint), 1])
+  expect([await checks.ofStranger(request), used]).toEqual([E.right(client.thumbprint), []])
+  // a minute, the tolerance before and after it, and the time of a decision
+  expect([await checks.ofIssuing(request), used]).toEqual([E.right(client.thumbprint), [80_000]])
 })
 
 describe('the key of a proof', () => {
@@ -246,5 +250,6 @@ describe('a bound token', () => {
     expect(socket).toContain('audience https://api.example bound to a certificate from socket')
     expect(header).toContain('bound to a certificate from header Client-Cert of 10.0.0.1')
     expect(new Set([plain, both, required, socket, header]).size).toBe(5)
+    expect(dpopOf({ ...good, algorithms: ['ES256'], maxAge: 9000 }, 5).words).toMatch(/ES256.*9000/)
   })
 })

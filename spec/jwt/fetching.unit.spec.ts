@@ -55,14 +55,19 @@ it('an address is looked up again after a question that failed, because it may h
   const { signal } = new AbortController()
   const well = () => ask(signal, async () => 'keys')
   expect([await well(), await well(), fetch.mock.calls.length]).toEqual(['keys', 'keys', 1])
+  expect(fetch.mock.calls[0]?.[1]).toMatchObject({ headers: { Accept: 'application/json' } })
   await expect(ask(signal, () => Promise.reject(new Error('404')))).rejects.toThrow('404')
   expect([await well(), fetch.mock.calls.length]).toEqual(['keys', 2])
 })
 
 it('nothing is left of a request: neither its listener nor an unread body', async () => {
-  const { signal } = new AbortController()
+  const controller = new AbortController()
+  const { signal } = controller
   expect(await beforeAbort(signal, Promise.resolve('in time'))).toBe('in time')
   expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+  const late = beforeAbort(signal, new Promise(() => {}))
+  controller.abort()
+  await expect(late).rejects.toMatchObject({ message: 'did not answer in time', isAnswer: false })
   const cancel = vi.fn()
   answering(() => new Response(new ReadableStream({ cancel }), { status: 500 }))
   await expect(fetchJson(issuer, {})).rejects.toThrow('answered 500')

@@ -70,6 +70,7 @@ describe('httpJwt refuses these options with a TypeError', () => {
     ['an empty list of audiences', { issuer: ISSUER, audience: [] }, /none of them empty/],
     ['alg none', { ...of, algorithms: ['none'] }, /"none" is not allowed/],
     ['an empty list of algorithms', { ...of, algorithms: [] }, /at least one algorithm/],
+    ['an algorithm as a string', { ...of, algorithms: 'ES256' }, /at least one algorithm/],
     ['HS256 without a secret', { ...of, algorithms: ['HS256'] }, /HS256 needs { issuer, secret }/],
     ['HS256 mixed with another', { ...of, algorithms: ['RS256', 'HS256'] }, /cannot be mixed with other kinds/],
     ['HS256 with another, and a secret', secretly(32, ['HS256', 'ES256']), /ES256 needs a public key/],
@@ -111,6 +112,7 @@ describe('httpJwt refuses these options with a TypeError', () => {
     const least = { audience: [API, 'b'], keys: { cooldown: 0, staleIfError: 0 }, clockTolerance: 0 } as const
     const hosts = ['https://login.example', 'http://localhost:3000', 'http://127.0.0.1:3000/a', 'http://[::1]:3000']
     for (const issuer of hosts) expect(() => httpJwt({ issuer, ...least })).not.toThrow()
+    for (const good of [secretly(32), secretly(48, ['HS384'])]) expect(() => httpJwt(good as typeof of)).not.toThrow()
     const own = { issuer: 'x', jwks: await jwks() }
     expect(() => httpJwt({ issuer: own, audience: API, verified: false })).not.toThrow()
   })

@@ -77,6 +77,17 @@ it.each([
   expect(await current()).toBe(10)
 })
 
+it('at the start, keys are fetched if there are none that are good, and not a moment after an outage', async () => {
+  const { clock, state, source } = provider({ maxAge: 60_000, retry: 10_000 })
+  const fetched = async () => (await source.ready(), await source.ready(), state.fetches)
+  expect(await fetched()).toBe(1)
+  state.isDown = true
+  clock.move(60_000)
+  expect(await fetched()).toBe(2)
+  clock.move(10_000)
+  expect(await fetched()).toBe(3)
+})
+
 it.each([false, true])('requests at the same time share a fetch; it fails: %s', async (isDown) => {
   const { state, source, current } = provider()
   state.isDown = isDown

@@ -80,6 +80,7 @@ describe('a key of a set verifies nothing', () => {
     ['if it is private', 'bad', { d: 'AQAB' }],
     ['if it is for another use', undefined, { use: 'other' }],
     ['if it is for another operation', 'unknown key', { key_ops: ['sign'] }],
+    ['if an operation is there twice', 'unknown key', { key_ops: ['verify', 'verify'] }],
     ['by another algorithm than its own', 'unknown key', { alg: 'RS512' }],
     ['by an algorithm of another family', 'unknown key', {}, 'ES256'],
     ['by a secret that is the key', 'unknown key', {}, 'HS256'],
