@@ -1,5 +1,7 @@
 /** A browser without a page: it keeps cookies, and sends and reads JSON. Programs without Vitest use it, too. */
 
+import { cookieJar } from './cookieJar.js'
+
 export type JsonClient = ReturnType<typeof jsonClient>
 export type JsonReply = Awaited<ReturnType<JsonClient['send']>>
 
@@ -14,26 +16,20 @@ export const parsed = (text: string): unknown => {
 
 /** A client of a site, with the cookies of another one if it is given. */
 export const jsonClient = (url: () => string, from?: { readonly cookies: ReadonlyMap<string, string> }) => {
-  const cookies = new Map(from?.cookies)
+  const { cookies, header, take } = cookieJar(from?.cookies)
   /** The body of the response as JSON; as a string if it is none. */
   const send = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const response = await fetch(url() + path, {
       method,
       redirect: 'manual',
       headers: {
-        ...(cookies.size > 0 && { cookie: [...cookies].map((pair) => pair.join('=')).join('; ') }),
+        ...(cookies.size > 0 && { cookie: header() }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...headers,
       },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
-    for (const line of response.headers.getSetCookie()) {
-      const [pair = ''] = line.split(';')
-      const at = pair.indexOf('=')
-      const [name, value] = [pair.slice(0, at), pair.slice(at + 1)]
-      if (value === '' || /expires=Thu, 01 Jan 1970/i.test(line)) cookies.delete(name)
-      else cookies.set(name, value)
-    }
+    take(response.headers.getSetCookie())
     return { status: response.status, body: parsed(await response.text()), headers: response.headers }
   }
   const post = (path: string, body: unknown = {}) => send('POST', path, body)

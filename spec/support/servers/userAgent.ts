@@ -1,4 +1,5 @@
 /** A browser without scripts: cookies by host, redirects that are followed until a URL that the test waits for. */
+import { cookieJar } from './cookieJar.js'
 import { exchange as exchanged } from './server.js'
 
 /** The response, whose body has been read. */
@@ -51,29 +52,20 @@ const exchange = async (url: string, { method = 'GET', body }: RequestInit, head
   return { status, headers: received, body: text }
 }
 
-export const userAgent = (kept: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map()): UserAgent => {
-  const jars = new Map([...kept].map(([host, jar]) => [host, new Map(jar)]))
-  const jarOf = (host: string): Map<string, string> => {
-    const jar = jars.get(host) ?? new Map<string, string>()
+export const userAgent = (kept: ReadonlyMap<string, ReturnType<typeof cookieJar>> = new Map()): UserAgent => {
+  const jars = new Map([...kept].map(([host, { cookies }]) => [host, cookieJar(cookies)]))
+  const jarOf = (host: string) => {
+    const jar = jars.get(host) ?? cookieJar()
     jars.set(host, jar)
     return jar
-  }
-  const take = (jar: Map<string, string>, line: string): void => {
-    const [pair = '', ...attributes] = line.split(';')
-    const at = pair.indexOf('=')
-    const name = pair.slice(0, at).trim()
-    const isOver = attributes.some((one) => /^\s*(?:expires=Thu, 01 Jan 1970|max-age=0)/i.test(one))
-    if (isOver) jar.delete(name)
-    else jar.set(name, pair.slice(at + 1))
   }
   const send: UserAgent['send'] = async (url, init = {}) => {
     const jar = jarOf(new URL(url).host)
     const headers = new Headers(init.headers)
-    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
-    if (cookie !== '' && !headers.has('Cookie')) headers.set('Cookie', cookie)
+    if (jar.cookies.size > 0 && !headers.has('Cookie')) headers.set('Cookie', jar.header())
     const response = await exchange(url, init, headers)
     const setCookie = response.headers.getSetCookie()
-    for (const line of setCookie) take(jar, line)
+    jar.take(setCookie)
     const location = response.headers.get('location')
     return {
       status: response.status,
@@ -97,5 +89,5 @@ export const userAgent = (kept: ReadonlyMap<string, ReadonlyMap<string, string>>
     }
     return { ...page, way, stopped: page.url }
   }
-  return { send, open, cookies: (host) => jarOf(host), copy: () => userAgent(jars) }
+  return { send, open, cookies: (host) => jarOf(host).cookies, copy: () => userAgent(jars) }
 }

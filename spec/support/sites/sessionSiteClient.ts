@@ -1,5 +1,6 @@
 /** A client of a site: one connection that is kept open, and the cookies of one browser. */
 import { Agent, type IncomingHttpHeaders } from 'node:http'
+import { cookieJar } from '../servers/cookieJar.js'
 import { exchange } from '../servers/server.js'
 
 /** The response. */
@@ -33,21 +34,16 @@ const without = (error: unknown) => {
 }
 
 /** A client, with the cookies of another one if they are given. */
-export const siteClient = (port: number, cookies = ''): SiteClient => {
+export const siteClient = (port: number, given = ''): SiteClient => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  const jar = new Map(cookies === '' ? [] : cookies.split('; ').map((one) => split(one)))
-  const header = (): string => [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
-  const take = (line: string): void => {
-    const [name, value] = split(line.split(';')[0] ?? '')
-    if (value === '' || /expires=Thu, 01 Jan 1970/.test(line)) jar.delete(name)
-    else jar.set(name, value)
-  }
+  const { cookies, header, take } = cookieJar()
+  if (given !== '') take(given.split('; '))
   const send: SiteClient['send'] = async (method, path, headers = {}) => {
     const begun = performance.now()
-    const sent = { ...(jar.size > 0 && { cookie: header() }), ...headers }
+    const sent = { ...(cookies.size > 0 && { cookie: header() }), ...headers }
     const answer = await exchange({ agent, port, method, path, headers: sent, timeout: patience }).catch(without)
     const setCookie = answer.headers['set-cookie'] ?? []
-    setCookie.forEach(take)
+    take(setCookie)
     return {
       status: answer.status,
       body: answer.text,
@@ -60,13 +56,8 @@ export const siteClient = (port: number, cookies = ''): SiteClient => {
   return {
     send,
     cookies: header,
-    forget: () => jar.clear(),
+    forget: () => cookies.clear(),
     copy: (other = port) => siteClient(other, header()),
     close: () => agent.destroy(),
   }
-}
-
-const split = (pair: string): [name: string, value: string] => {
-  const at = pair.indexOf('=')
-  return [pair.slice(0, at), pair.slice(at + 1)]
 }

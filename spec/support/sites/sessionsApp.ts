@@ -8,6 +8,7 @@ import { authSettings, sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser, wi
 import { sessions, type SessionsOptions, type Signing } from 'koa-with-auth/sessions'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { aroundStore, type StoreMethod } from '../stores/aroundStore.js'
+import { cookieJar } from '../servers/cookieJar.js'
 import {
   askPort,
   challenge,
@@ -218,19 +219,13 @@ export const visitorOf = (port: number): Visitor =>
   visitor({ ask: async (path = '/', sending = {}) => ({ ...(await askPort(port, path, sending)), seen: [] }) })
 
 const visitor = (api: Pick<Running, 'ask'>, own: ReadonlyMap<string, string> = new Map()): Visitor => {
-  const cookies = new Map(own)
-  const header = () => [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  const { cookies, header, take } = cookieJar(own)
   const ask = async (path: string, { headers, ...sending }: Sending = {}): Promise<Answer> => {
-    const cookie = header()
     const answer = await api.ask(path, {
       ...sending,
-      headers: { ...(cookie !== '' && { Cookie: cookie }), ...headers },
+      headers: { ...(cookies.size > 0 && { Cookie: header() }), ...headers },
     })
-    for (const line of setCookies(answer)) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
-      if (value === '') cookies.delete(name)
-      else cookies.set(name, value)
-    }
+    take(setCookies(answer))
     return answer
   }
   return {
