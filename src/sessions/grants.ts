@@ -25,6 +25,8 @@ export interface GrantKeeper extends Upstreams {
   readonly keep: (holder: GrantHolder, proof: object, isPending: boolean) => Promise<void>
   /** Keeps the pending grant of a proof, because the second factor has come. */
   readonly adopt: (holder: GrantHolder, proof: object) => Promise<void>
+  /** Ends the pending grants of a session at the provider: those of the user of `holder`, or of any user if that is `''`. */
+  readonly endPending: (holder: GrantHolder, issuer: string, sid: string) => Promise<void>
   /** Ends the grants of a session, or all grants of its user. */
   readonly end: (holder: GrantHolder, isEverywhere: boolean) => Promise<void>
 }
@@ -64,4 +66,15 @@ export const endGrants = async (
 ): Promise<void> => {
   const holder = grantHolder(host, user, details)
   for (const keeper of host.grants.values()) await keeper.end(holder, isEverywhere)
+}
+
+/** Ends the pending grants of a session at a provider: those of a user, or, if the user is unknown, of any. Rejects in an outage. */
+export const endPendingGrants = async (
+  host: GrantsHost,
+  user: string | undefined,
+  issuer: string,
+  sid: string,
+): Promise<void> => {
+  const holder = grantHolder(host, user ?? '', {})
+  for (const keeper of host.grants.values()) await keeper.endPending(holder, issuer, sid)
 }

@@ -10,7 +10,7 @@ import { fromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { stating } from '../core/data.js'
 import { checkHook, checkOptions, declareFactory, type Checks } from '../core/options.js'
-import { endGrants, grantHolder, grantIn, type GrantHolder } from '../sessions/grants.js'
+import { endGrants, endPendingGrants, grantHolder, grantIn, type GrantHolder } from '../sessions/grants.js'
 import { isOverAtProvider } from '../sessions/SignInList.js'
 import { proofsIn, SignInRefused, throwUnavailable } from '../sessions/SignIn.js'
 import type { BearerSignIn, OwnLogInOptions, SignIn } from '../sessions/SignIn.js'
@@ -265,11 +265,17 @@ const keepFurther = async (self: FinishRun, finished: Finished): Promise<void> =
 }
 
 // A second factor comes first
-const keepPending = async (visit: Visit, kind: string, second: BegunFactor, proof: object): Promise<void> => {
+const keepPending = async (visit: Visit, kind: string, second: BegunFactor, proof: Proof): Promise<void> => {
+  const { issuer, sid } = proof
+  const { list } = visit.host
   const holder = grantHolder(visit.host, second.subject, {})
   const keepers = [...visit.host.grants.values()].filter((keeper) => keeper.kind === kind)
   for (const keeper of keepers) await keeper.keep(holder, proof, true)
-  if (keepers.length > 0) await endIfOver(visit, holder, second.stamp)
+  if (keepers.length === 0) return
+  await endIfOver(visit, holder, second.stamp)
+  // nor has a sign-out at the provider found it
+  if (list === undefined || issuer === undefined || sid === undefined) return
+  if (await isOverAtProvider(list, holder.user, [proof])) await endPendingGrants(visit.host, holder.user, issuer, sid)
 }
 
 // After a failure: the same form, if the same handle may be answered again

@@ -16,6 +16,7 @@ import { checkOptions, declareFactories, typeName, type Checks } from '../../cor
 import { isGoodLogout, isLogout, readCompact } from '../../jwt/claims.js'
 import { checkSignature, parseJwks } from '../../jwt/signature.js'
 import { requestSessionOf } from '../../sessions/RequestSession.js'
+import { endPendingGrants } from '../../sessions/grants.js'
 import { endAtProvider, forgetFinished, type SessionHost } from '../../sessions/SignInList.js'
 import { idsIn } from '../../stores/oneTimeIds.js'
 import type { Signing } from '../../sessions/SignIn.js'
@@ -208,8 +209,10 @@ const endSessions = async (
 ): Promise<void> => {
   forgetFinished(host, user)
   const isNamed = sid !== undefined && host.list !== undefined
-  if (isNamed && (user !== undefined || subject === undefined)) await endAtProvider(host.list, user, issuer, sid)
-  else if (!isNamed && user !== undefined) await signing.logOutEverywhere(user)
+  if (isNamed && (user !== undefined || subject === undefined)) {
+    await endAtProvider(host.list, user, issuer, sid)
+    await endPendingGrants(host, user, issuer, sid)
+  } else if (!isNamed && user !== undefined) await signing.logOutEverywhere(user)
 }
 
 /** The claims of a good token (§2.4, §2.6): a session of the provider has ended. There is a `subject`, a `sid`, or both. */

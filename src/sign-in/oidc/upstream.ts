@@ -137,6 +137,10 @@ const pendingOf = (kind: string, holder: GrantHolder, proof: object): GrantPlace
   return { key: grantKey(holder, kind, 'pending', issuer, subject, at), lifetime: PENDING, user: holder.user }
 }
 
+// The pending grants of a session at the provider. Without a user, those of all users
+const pendingAt = (holder: GrantHolder, kind: string, issuer: unknown, sid: unknown): string =>
+  grantKey(holder, kind, 'pending at', issuer, sid)
+
 const notify = ({ issuer }: TokenClient, application: string, user: string, event: UpstreamEvent['event']): void =>
   report('upstream')(() => ({ event, application, issuer, user: recordDigest('user', application, user) }))
 
@@ -178,12 +182,22 @@ const providerGrants = (
       const answer = providerAnswer(proof)
       if (answer === undefined) return
       const place = isPending ? pendingOf(kind.name, holder, proof) : placeFor(self, kind.name, holder)
+      if (place !== undefined && isPending && 'issuer' in proof && 'sid' in proof) {
+        for (const user of [holder.user, '']) {
+          const set = pendingAt({ ...holder, user }, kind.name, proof.issuer, proof.sid)
+          await holder.store.add(set, place.key, PENDING)
+        }
+      }
       await keepAt(holder, place, grantedTokens(answer.tokens))
     },
     adopt: async (holder, proof) => {
       if (!('issuer' in proof)) return
       const tokens = await takeGrant(grants(holder), pendingOf(kind.name, holder, proof))
       if (tokens !== undefined) await keepAt(holder, placeFor(self, kind.name, holder), tokens)
+    },
+    endPending: async (holder, issuer, sid) => {
+      const keys = await holder.store.members(pendingAt(holder, kind.name, issuer, sid))
+      await Promise.all(keys.map((key) => ended(holder, key)))
     },
     end: async (holder, isEverywhere) => {
       const place = placeFor(self, kind.name, holder)
