@@ -153,17 +153,11 @@ describe('`app.keys` where session auth is used', () => {
       app.use(router.routes())
     })
 
+  // crypto/appKeys.unit has all weak keys
   test.each([
     ['missing', undefined],
-    ['empty', []],
     ['a key under 32 characters', ['x'.repeat(31)]],
-    ['an empty key', ['']],
-    ['a short first key', ['keyboard cat', signingKey]],
     ['an empty key after a strong one', [signingKey, '']],
-    ['undefined after a strong key', [signingKey, undefined]],
-    ['a string', signingKey],
-    ['a key that is not a string', [12345678901234567890]],
-    ['a list in the list', [[signingKey]]],
   ])('A-33 `app.keys` %s: it is a 500 that names the fix, and no handler runs', async (_what, keys) => {
     const { ask, errors } = await serving(keys)
     for (const path of ['/session', '/list']) {

@@ -130,17 +130,18 @@ describe('input that could change the principal', () => {
 
 describe('input that could change the credential', () => {
   it.each(['/bearer', '/header', '/cookie', '/query', '/basic'])(
-    'A-15 a wrong secret of any length on %s: the hook is called once, the response is the same, and nothing throws',
+    'A-15 A-36 a wrong secret of any length on %s, of any user: one call of the hook, the same response, nothing throws',
     async (path) => {
       const lengths = [1, 5, 10, 12, 31, 32, 33, 64, 100, 1000]
       const answers = []
       for (const length of lengths) {
         const wrong = 's'.repeat(length)
+        const user = length > 32 ? 'stranger' : 'admin'
         const lines = {
           '/bearer': [`Authorization: Bearer ${wrong}`],
           '/header': [`X-API-Key: ${wrong}`],
           '/cookie': [`Cookie: sid=${wrong}`],
-          '/basic': [`Authorization: Basic ${Buffer.from(`admin:${wrong}`).toString('base64')}`],
+          '/basic': [`Authorization: Basic ${Buffer.from(`${user}:${wrong}`).toString('base64')}`],
         }[path]
         const answer = await request(`GET ${path}${lines === undefined ? `?api_key=${wrong}` : ''}`, lines)
         expectDenied(answer)
@@ -165,22 +166,5 @@ describe('input that could change the credential', () => {
       expectDenied(await request(`GET ${target}`, lines))
       expect([target.slice(0, 9), asked.length]).toEqual([target.slice(0, 9), reached])
     }
-  })
-
-  it('A-36 a wrong user and a wrong password get the same response, byte for byte', async () => {
-    const answerTo = async (pair: string) => {
-      const { headers, ...rest } = await request('GET /basic', [
-        `Authorization: Basic ${Buffer.from(pair).toString('base64')}`,
-      ])
-      return { ...rest, headers: headers.filter(([name]) => name !== 'date'), milliseconds: 0 }
-    }
-    const [unknown, wrong, empty] = [
-      await answerTo('stranger:secret'),
-      await answerTo('admin:wrong'),
-      await answerTo(':'),
-    ]
-    expect(unknown).toEqual(wrong)
-    expect(empty).toEqual(wrong)
-    expect(wrong.status).toBe(401)
   })
 })
