@@ -1,7 +1,7 @@
 /** Sessions that are carried by a token: `sessions(app, { bearer })` and routes with `as: 'bearer'`. */
 import { apiKeyCookie, authenticator, Challenge, fromCookie, sessionAuth, withAuth } from 'koa-with-auth'
 import { begin, finish, secondFactor } from 'koa-with-auth/sign-in'
-import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
+import { memoryStore, oneTimeIds, type Store } from 'koa-with-auth/stores'
 import { describe, expect, it, vi } from 'vitest'
 import { dpopClient, ORIGIN } from '../support/servers/dpopClient.js'
 import { sendRaw } from '../support/servers/rawSocket.js'
@@ -111,6 +111,14 @@ describe('a route with as: bearer', () => {
     expect([done.status, done.headers.getSetCookie()]).toEqual([200, []])
     expect((await ask('/me', bearer(done.body.access_token))).status).toBe(200)
     expect((await ask('/device/code', {}, answer)).status).toBe(400)
+  })
+
+  it('is a 503 without a token if the store does not keep the session', async () => {
+    const kept = memoryStore()
+    const insert: Store['insert'] = (key, ...rest) =>
+      key.includes('/session/') ? Promise.reject(new Error('down')) : kept.insert(key, ...rest)
+    const { status, body } = await (await deviceSite({}, { ...kept, insert })).ask('/device/sign-in', {}, password)
+    expect([status, body.access_token]).toEqual([503, undefined])
   })
 
   it('takes the sign-in back if the operation throws', async () => {

@@ -29,11 +29,6 @@ describe('passkeys', () => {
     ['no origins', { origins: [] }, /passkeys\(\{ origins \}\) must be an array of at least one origin/],
     ['a string of origins', { origins: 'https://shop.example' }, /must be an array/],
     ['an origin with a slash', { origins: ['https://shop.example/'] }, /no slash at the end/],
-    [
-      'an origin that is a number',
-      { origins: [7] },
-      /passkeys\(\{ origins \}\) must be an array of at least one origin/,
-    ],
     ['an origin over http', { origins: ['http://shop.example'] }, /https but for localhost/],
     [
       'only related origins',

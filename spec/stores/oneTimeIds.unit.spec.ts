@@ -32,9 +32,10 @@ describe('C-03 a mistake is a TypeError, and the store is not asked', () => {
     expect(calls).toEqual([])
   })
 
-  it.each([0, -1, NaN, undefined, '1000', [1000]])('a lifetime that is none: %j', async (lifetime) => {
+  it.each([0, -1, 0.9, NaN, undefined, '1000', [1000]])('a lifetime that is none: %j', async (lifetime) => {
     await expect(ids.use('id', lifetime as never)).rejects.toThrow(/lifetime must be milliseconds/)
     expect(calls).toEqual([])
+    expect(await oneTimeIds(memoryStore()).use('id', 1)).toBe(true)
   })
 })
 

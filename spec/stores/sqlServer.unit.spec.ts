@@ -430,3 +430,9 @@ it('tables that are missing after they were made are an outage', async () => {
   await expect(postgresStore({ query }).get(['a'])).rejects.toMatchObject({ code: '42P01' })
   expect(asked).toStrictEqual(['selec', 'do $$', 'selec'])
 })
+
+it('a statement that a deadlock undoes each time is tried twenty times', async () => {
+  const query = vi.fn(() => Promise.reject(Object.assign(new Error('deadlock'), { code: 'ER_LOCK_DEADLOCK' })))
+  await expect(mysqlStore({ query }).get(['a'])).rejects.toThrow('deadlock')
+  expect(query).toHaveBeenCalledTimes(20)
+})

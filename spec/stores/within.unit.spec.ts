@@ -107,6 +107,19 @@ it('a store that answers warns of nothing', async () => {
   expect(warnings).toEqual([])
 })
 
+it('an answer and a failure end the time limit', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const ask = within('sessions', 1000)
+  for (const answer of [Promise.resolve(7), Promise.reject(refused)]) await ask(() => answer).catch(() => {})
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+it('an answer that throws where it is asked for its prototype is a failure', async () => {
+  const odd = new Proxy({}, { getPrototypeOf: thrown })
+  await expect(within('sessions', 1000)(async () => odd)).rejects.toThrow('the session store failed')
+})
+
 it('K-05 an answer that came while this process was busy is no silence', async () => {
   // Timers that are due run next, before messages are read
   await new Promise((resolve) => setImmediate(resolve))
