@@ -103,31 +103,14 @@ const attacks: ReadonlyArray<readonly [attack: string, make: Make, more?: More]>
   ['b64=false without crit', byHand({ ...RS, b64: false })],
   // More than the table of attacks
   ['an empty kid with a key of an attacker', signedAs({ kid: '' })],
-  ['exp null', written({ exp: null })],
   ['exp negative', written({ exp: -1e300 }), { challenge: EXPIRED }],
-  ['nbf as a string', written({ nbf: '0' })],
-  ['iat 1e400', written({ iat: 0 }, '"iat":0', '"iat":1e400')],
-  ['aud as an object', written({ aud: { [API]: true } })],
-  ['aud with a number in its list', written({ aud: [API, 1] })],
   ['aud in other letter case', saying({ aud: API.toUpperCase() })],
   ['iss with an additional slash', saying(({ issuer }) => ({ iss: `${issuer}/` }))],
   ['iss as an array', byHand(RS, (claims) => JSON.stringify({ ...claims, iss: [claims.iss] }))],
-  ['cnf null', written({ cnf: null })],
-  ['sub as a number', written({ sub: 1 })],
   ['typ as a number', byHand({ ...RS, typ: 1 })],
   ['typ secevent+jwt', byHand({ ...RS, typ: 'application/secevent+jwt' })],
   ['an empty crit', byHand({ ...RS, crit: [] })],
   ['RS384 where only another algorithm is allowed', signedAs({ alg: 'RS384' })],
-  ['an array for claims', byHand(RS, () => '[]')],
-  ['a string for claims', byHand(RS, () => '"sub"')],
-  ['a header that is an array', byHand([])],
-  [
-    'claims that are not UTF-8',
-    ({ key }) => {
-      const [header, , signature] = signedByHand(RS, '{}', key).split('.')
-      return `${header}.${Buffer.from([0x7b, 0xff, 0x7d]).toString('base64url')}.${signature}`
-    },
-  ],
   [
     'stray bits in the signature',
     changed((token) => {
@@ -135,11 +118,7 @@ const attacks: ReadonlyArray<readonly [attack: string, make: Make, more?: More]>
       return token.slice(0, -1) + last[last.indexOf(token.at(-1)!) ^ 1]!
     }),
   ],
-  ["at+jwt without client_id with profile 'rfc9068'", signedAs({}, { typ: 'at+jwt' }, { jti: 'j' }), rfc9068],
   ['a client that is not authorized', saying({ azp: 'evil' }), parties],
-  ['no client where an authorized one is required', saying({}), parties],
-  ['an authorized azp with a client_id that is not authorized', saying({ azp: 'app', client_id: 'evil' }), parties],
-  ['no iat where a maximal age is set', written({ iat: undefined }), { options: aged }],
   ['a token that is too old', saying({ iat: seconds() - 120 }), { options: aged, challenge: EXPIRED }],
 ]
 

@@ -74,6 +74,9 @@ describe('what a token must not say', () => {
     ['binding', { cnf: { jkt: '' } }],
     ['audience', { aud: ['api', 7] }],
     ['claims', { azp: 7 }],
+    ['claims', { azp: 'app', sub: 7 }],
+    ['claims', { azp: 'app', jti: 7 }],
+    ['claims', { client_id: 7 }],
     ['claims', { act: {} }],
     ['party', {}],
     ['party', { azp: 'app', client_id: 'other' }],
@@ -93,7 +96,7 @@ describe('what a token must not say', () => {
   it.each<[string | undefined, object]>([
     [undefined, { typ: 'Application/JWT' }],
     [undefined, { typ: undefined, b64: true }],
-    ['type', { typ: 'text/application/jwt' }],
+    ['type', { typ: 'jwtapplication/' }],
     ['type', { b64: false }],
     ['algorithm', { alg: 7 }],
     ['algorithm', { alg: 'RS256' }],
@@ -117,6 +120,7 @@ describe('what a token must not say', () => {
     ['binding', { token_type: 7 }],
     ['revoked', { active: 'true' }],
     ['issuer', { iss: 'https://b.example' }],
+    ['claims', { exp: '99999999999' }],
     ['audience', { aud: 'other' }],
     ['expired', { exp: now - 5 }],
   ])('an answer of introspection is refused for %s: %j', (why, own) => {

@@ -67,17 +67,11 @@ describe('the answer of the server', () => {
 
   it.each<[string, object, string?]>([
     ['active: false', { active: false }],
-    ['active: "true"', active({ active: 'true' })],
-    ['active: 1', active({ active: 1 })],
     ['no active', { aud: API }],
     ['no aud', active({ aud: undefined })],
     ['another aud', active({ aud: 'https://other.example' })],
     ['bound to a key', active({ cnf: { jkt: 'x' } })],
     ['of type DPoP', active({ token_type: 'DPoP' })],
-    ['with a list of token types', active({ token_type: ['DPoP'] })],
-    ['with a subject that is not a string', active({ sub: 7 })],
-    ['with a client that is not a string', active({ client_id: ['cron'] })],
-    ['exp as a string', active({ exp: '99999999999' })],
     ['nbf in the future', active({ nbf: seconds() + 3600 })],
     ['over', active({ exp: seconds() - 60 }), EXPIRED],
   ])('%s: 401, and it is not cached', async (_what, answer, challenge = INVALID) => {
