@@ -312,8 +312,8 @@ const proxyMatcher = (where: string, given: unknown): ((address: string | undefi
   for (const one of list) addTo(all, where, one)
   return (address = '') => {
     const [plain = ''] = address.split('%', 1)
-    const version = isIP(plain)
-    return version !== 0 && all.check(plain, version === 6 ? 'ipv6' : 'ipv4')
+    // false for anything but an address
+    return all.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4')
   }
 }
 
