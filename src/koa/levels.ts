@@ -50,7 +50,6 @@ export const atLevel =
   (requirement: Requirement.Requirement, { name, then = [], application: begun }: LevelOptions = {}) =>
   <S, C>(router: RouterInstance<S, C>): RouterInstance<S, C> => {
     const previous = levelOf(router)
-    if (previous === undefined && router.stack.length === 0) leftOpen.add(router)
     const application = begun ?? (previous?.application && { ...previous.application })
     const level: Level = { name: name ?? `router ${router.opts.prefix ?? ''}`.trimEnd(), application }
     const mine: readonly [LevelDecision] = [{ by: level, guard: guardFor(requirement, { levels: [level.name], then }) }]
@@ -69,8 +68,7 @@ export const atLevel =
     const stack = router.stack.map((layer) => {
       const copy = copyLayer(layer)
       const plan = keptPlanOf(layer)
-      const isChecked = plan.levels.length > 0 && plan === carriedPlanOf(layer)
-      if (isChecked && plan.guard === unchanged) writePlan(copy, plan)
+      if (plan.guard === unchanged && isChecked(plan, layer)) writePlan(copy, plan)
       else {
         const installed = install(copy, copiedOf(plan, previous, application))
         if (installed === plan && previous === undefined && application === undefined) unchanged = plan.guard
@@ -89,6 +87,9 @@ export const atLevel =
     watchOriginal(router, copy)
     return copy
   }
+
+const isChecked = <S, C>(plan: Plan, layer: Layer<S, C>): boolean =>
+  plan.levels.length > 0 && plan === carriedPlanOf(layer)
 
 export const levelOf = (router: object): Level | undefined => {
   const { [levelMark]: level }: { readonly [levelMark]?: Level } = router
@@ -278,6 +279,7 @@ const noteMounted = (router: unknown): void => {
 // router may be served twice, open and guarded, and mounted in any order
 const watchOriginal = <S, C>(router: RouterInstance<S, C>, copy: RouterInstance<S, C>): void => {
   originals.set(copy, router)
+  if (router.stack.length === 0 && levelOf(router) === undefined) leftOpen.add(router)
   if (router.stack.length === 0 || Object.hasOwn(router, 'match') || !replacedMethods.has(router.routes)) return
   const value: typeof router.match = (...given) => {
     Reflect.deleteProperty(router, 'match')
