@@ -131,6 +131,17 @@ describe('the structure of the sources', () => {
     expect(small.length).toBeLessThanOrEqual(9)
   })
 
+  it('has at most 20 functions of more than 40 lines: steps are functions of the file', () => {
+    const isLong = (node: ts.Node, { parsed }: (typeof sources)[number]): boolean =>
+      ts.isFunctionLike(node) && node.getText(parsed).split('\n').length > 40
+    const longIn = (node: ts.Node, source: (typeof sources)[number]): number => {
+      let long = isLong(node, source) ? 1 : 0
+      ts.forEachChild(node, (child) => void (long += longIn(child, source)))
+      return long
+    }
+    expect(sources.reduce((sum, source) => sum + longIn(source.parsed, source), 0)).toBeLessThanOrEqual(20)
+  })
+
   it('has one bounded memory and one single flight, in core/memory.ts', () => {
     const others = sources.filter(({ file }) => !file.endsWith('/core/memory.ts'))
     const dropsOldest = /for \(const oldest of|\.keys\(\)\.next\(\)|const \[oldest\]/
