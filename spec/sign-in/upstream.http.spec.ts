@@ -1,8 +1,8 @@
 /** Calls upstream: the tokens of a provider are kept, refreshed once, and sent to their resource alone. */
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import type Router from '@koa/router'
 import { decodeJwt } from 'jose'
 import Koa from 'koa'
 import { sessionAuth, withAuth } from 'koa-with-auth'
@@ -19,6 +19,7 @@ import {
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { testIssuer, type TestIssuer } from 'koa-with-auth/testing'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { guideProgram } from '../support/papers/guidePrograms.js'
 import { recordsOf } from '../support/runs/eventRecords.js'
 import { seconds } from '../support/servers/identityProvider.js'
 import type { UserAgent } from '../support/servers/userAgent.js'
@@ -61,6 +62,11 @@ interface CallerOptions
   readonly factors?: boolean
   readonly handle?: (error: UpstreamGone, ctx: Koa.Context) => void
 }
+
+const { proxy } = await guideProgram<{ readonly proxy: (api: Upstream) => Router }>(
+  'backend-for-frontend',
+  'const proxy',
+)
 
 const userOf = (username: unknown) => ({ username: String(username), isActive: true })
 
@@ -111,12 +117,10 @@ const siteOf = async (
       router.get('/other', withAuth(sessionAuth()), async (ctx) => {
         ctx.body = await others!.token(ctx)
       })
-      router.all(['/call/{*rest}', '/stream/{*rest}'], withAuth(sessionAuth()), async (ctx) => {
-        const [, how = ''] = ctx.path.split('/')
-        const body = how === 'stream' ? Readable.toWeb(ctx.req) : ctx.method === 'POST' ? await text(ctx.req) : null
-        // Safe: the types of fetch here know no `duplex`
-        const init = { method: ctx.method, body, duplex: 'half' } as RequestInit
-        const answer = await api!.fetch(ctx, ctx.url.slice(how.length + 1), init)
+      router.use(proxy({ fetch: (...given) => api!.fetch(...given), token: (ctx) => api!.token(ctx) }).routes())
+      router.all('/call/{*rest}', withAuth(sessionAuth()), async (ctx) => {
+        const body = ctx.method === 'POST' ? await text(ctx.req) : null
+        const answer = await api!.fetch(ctx, ctx.url.slice('/call'.length), { method: ctx.method, body })
         ctx.status = answer.status
         ctx.body = await answer.text()
       })
@@ -642,10 +646,16 @@ describe('fetch', () => {
   it('sends a body that streams once, and the next request has the next token', async () => {
     const { site, resource, refreshes, anna } = await signedIn()
     resource.refused.add((await site.get(anna, '/token')).body)
-    const answer = await site.get(anna, '/stream/orders', { method: 'POST', body: 'one' })
+    const answer = await site.get(anna, '/api/orders', { method: 'POST', body: 'one' })
     expect([answer.status, resource.asked.map(({ body }) => body)]).toEqual([401, ['one']])
-    expect((await site.get(anna, '/stream/orders', { method: 'POST', body: 'two' })).status).toBe(200)
+    expect((await site.get(anna, '/api/orders', { method: 'POST', body: 'two' })).status).toBe(200)
     expect(refreshes()).toHaveLength(1)
+  })
+
+  it('of the proxy in the guide: an address that could be another host is a 404, and nobody is asked', async () => {
+    const { site, resource, anna } = await signedIn()
+    expect((await site.get(anna, '/api//other.example/x')).status).toBe(404)
+    expect(resource.asked).toEqual([])
   })
 
   it('hands the second 401 on', async () => {
