@@ -9,7 +9,8 @@ import { buildSite, startProgram, type Site } from '../support/sites/sessionSite
 import { sqliteFile } from '../support/stores/sessionStores.js'
 
 const program = 'spec/support/sites/signInProcess'
-const built = buildSite([program, 'spec/support/sites/passkeySite', 'spec/support/servers/jsonClient'])
+const clients = ['spec/support/servers/jsonClient', 'spec/support/servers/cookieJar']
+const built = buildSite([program, 'spec/support/sites/passkeySite', ...clients])
 afterAll(built.remove)
 
 const statuses = (replies: ReadonlyArray<{ status: number }>) => replies.map(({ status }) => status).sort()
