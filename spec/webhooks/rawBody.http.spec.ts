@@ -116,6 +116,17 @@ describe('the body of a delivery', () => {
     expect(await (await site.send('abc', headers)).text()).toBe('abc')
     expect(site.handled.map((one) => one?.toString())).toStrictEqual(['abc', undefined])
   })
+
+  it.each([
+    [1_048_576, 204],
+    [1_048_577, 413],
+  ])('may have 1 MiB, if nothing else is said: %i bytes are a %i', async (length, status) => {
+    const site = await webhookSite({})
+    expect([(await site.send('a'.repeat(length))).status, site.handled.length]).toEqual([
+      status,
+      status === 204 ? 1 : 0,
+    ])
+  })
 })
 
 describe('a parser above the guard', () => {
