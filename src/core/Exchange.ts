@@ -23,7 +23,7 @@ export class Attempt {
   declare readonly parameters: PathParameters | undefined
   /** The objects that other members have found before this part is asked, see `core/allOf.ts`. */
   declare readonly objects: Objects | undefined
-  /** The attempt of the whole decision, if it is another: the fields below are of that attempt alone. */
+  /** The attempt of the whole decision; `undefined` if this is that attempt. The fields below are of the whole attempt alone. */
   declare private readonly outer: Attempt | undefined
   /** @internal Whether no guess is counted, nor refused by a count: `expectGuarded` sends wrong credentials on purpose. */
   declare isUncounted: boolean | undefined
@@ -121,7 +121,7 @@ export class Exchange {
   /** Their context and realm, and the function that writes the head. Here, because a record of them is a sixth of what a guard allocates. */
   headContext: unknown = undefined
   declare headRealm: string
-  /** `undefined` for that of Node's class. */
+  /** `undefined` for the function of Node's class. */
   declare writeHead: unknown
   /** The decision, if there is a subscriber, see `koa/watching.ts`. */
   declare decision: unknown
@@ -150,7 +150,7 @@ export class Exchange {
   declare objects: Objects | undefined
 }
 
-// Nothing is behind the prototype, whose properties would count. Most requests have no other values, and write none
+// Nothing is behind the prototype, whose properties would count. The usual values are on it, so a request that keeps them takes no memory
 Object.setPrototypeOf(Exchange.prototype, null)
 Object.assign(Exchange.prototype, {
   settings: defaults,

@@ -132,7 +132,7 @@ export const goodTokens = async (self: Grants, place: GrantPlace): Promise<Token
   return isGood(tokens, self.clock.now()) ? tokens : inFlight(self, place, text)
 }
 
-// Of a token that was granted in the future, the clock was set back, so its end is not known
+// A token that was granted in the future shows that the clock was set back. So its end is not known
 const isGood = ({ until = Infinity, at = 0, refresh }: Tokens, now: number): boolean =>
   until - now >= SPARE && (at - now < SKEW || refresh === undefined)
 
@@ -158,7 +158,7 @@ const inFlight = (self: Grants, place: GrantPlace, before: string): Promise<Toke
 
 const lockOf = ({ key }: GrantPlace): string => `${key} refresh`
 
-// In the lock of a process that has left it, before the moment at which the provider failed, or 0
+// The lock that a process has left has this text, and the moment at which the provider failed, or 0
 const LEFT = 'left '
 
 // A provider may take longer than a lock lasts, and another process that took over would present the same token
@@ -183,8 +183,8 @@ const awaited = async (self: Grants, place: GrantPlace, before: string): Promise
     if (held === undefined || failedAt !== undefined) {
       const mine = randomId(16)
       const { store } = self
-      const isMine = held === undefined ? store.insert(lock, mine, LOCK) : store.update(lock, mine, LOCK, held)
-      if (await isMine) return locked(self, place, before, mine)
+      const isTaken = await (held === undefined ? store.insert(lock, mine, LOCK) : store.update(lock, mine, LOCK, held))
+      if (isTaken) return locked(self, place, before, mine)
     }
     await self.clock.pause(POLL)
   }
