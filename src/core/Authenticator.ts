@@ -19,6 +19,7 @@ import { accept, evidenceOf, merge, plainEvidence, restingOn, type Evidence } fr
 import {
   askHook,
   attemptOf,
+  canEnd,
   charged,
   evidenceFor,
   showObjects,
@@ -340,15 +341,25 @@ const leafOf = <X, C, R>(kind: KindDefinition<X, C, R>): Descriptions.Leaf => {
   return Descriptions.noted(leaf, { ...kind.notes, ...(wrappers.length > 0 && { wrappers }) })
 }
 
-const finishKindWith =
-  (finishHookResult: ReturnType<typeof finishingHookResult>, known: Evidence, isFunction: boolean) =>
-  (answer: Result<unknown>, attempt: Attempt): Result<unknown> => {
-    const result = finishHookResult(answer, attempt.request)
-    if (E.isLeft(result)) return result
-    const own = evidenceFor(attempt, result, isFunction ? 'same' : 'all')
-    const isComplete = known === plainEvidence && !own.isAnonymous && own === evidenceOf(result)
-    return isComplete ? result : accept(result.right, merge(known, own))
+const finishKindWith = (
+  finishHookResult: ReturnType<typeof finishingHookResult>,
+  known: Evidence,
+  isFunction: boolean,
+) => {
+  const isPlain = known === plainEvidence
+  const complete = (result: E.Right<unknown>, attempt: Attempt): Result<unknown> => {
+    const said = evidenceOf(result)
+    const own = evidenceFor(attempt, result, isFunction ? 'same' : 'all', said)
+    return isPlain && !own.isAnonymous && own === said ? result : accept(result.right, merge(known, own))
   }
+  return (answered: Result<unknown>, attempt: Attempt, answer: unknown): Result<unknown> => {
+    const result = finishHookResult(answered, attempt.request)
+    if (E.isLeft(result)) return result
+    // Most hooks answer the principal itself, and call no authenticator
+    const isBare = isPlain && result.right === answer && attempt.whole.told === undefined && !canEnd(answer)
+    return isBare ? result : complete(result, attempt)
+  }
+}
 
 const decideKind = <C>(self: KindSteps<C>, attempt: Attempt): Evaluation<unknown> => {
   const { extract, decode, failed } = self

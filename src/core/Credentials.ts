@@ -53,22 +53,28 @@ const stringMatching =
   (u: unknown): u is string =>
     typeof u === 'string' && regexp.test(u)
 
+const SPACE = 0x20
+
 const b64token = /^[A-Za-z0-9\-._~+/]+=*$/
 
 export const isToken: t.Is<string> = stringMatching(b64token)
 
-/** @internal `<scheme> <token>`: the token. `isTestedLater`: a reader that caches tokens tests the syntax of new tokens alone. */
-export const tokenOf = (scheme: string, is = isToken, isTestedLater = false): t.Type<string, string, unknown> => {
-  const usual = `${scheme} `
+/**
+ * @internal The token in a field of this scheme, whose name `fromAuthorization` has compared. `isTestedLater`: a reader that caches
+ * tokens tests the syntax of new tokens alone.
+ */
+export const tokenAfter = (scheme: string, is = isToken, isTestedLater = false): t.Type<string, string, unknown> => {
+  const { length } = scheme
   return codec(
     `${scheme}Token`,
     is,
     (text) => {
-      const rest = text.slice(usual.length)
-      // Almost every client writes the scheme so, and one blank
-      if (text.startsWith(usual) && (isTestedLater ? !rest.startsWith(' ') : is(rest))) return rest
+      if (text.charCodeAt(length) !== SPACE) return undefined
+      const rest = text.slice(length + 1)
+      // almost every client writes one blank
+      if (isTestedLater ? rest.charCodeAt(0) !== SPACE : is(rest)) return rest
       const token = rest.replace(/^ +/, '')
-      return text.slice(0, usual.length).toLowerCase() === usual.toLowerCase() && is(token) ? token : undefined
+      return is(token) ? token : undefined
     },
     (token) => `${scheme} ${token}`,
   )
@@ -80,7 +86,12 @@ const verbatimCodec = (name: string, isKey: (u: unknown) => u is string): t.Type
 export const bareToken: t.Type<string, string, unknown> = verbatimCodec('Token', isToken)
 
 /** `Bearer <b64token>` (RFC 6750 §2.1): the token. */
-export const BearerToken: t.Type<string, string, unknown> = tokenOf('Bearer')
+export const BearerToken: t.Type<string, string, unknown> = codec(
+  'BearerToken',
+  isToken,
+  (text) => /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i.exec(text)?.[1],
+  (token) => `Bearer ${token}`,
+)
 
 // RFC 4648 §3.5: Node ignores stray bits; only the canonical form is accepted, in which the last digit has none
 const basicField = /^[Bb][Aa][Ss][Ii][Cc] +([A-Za-z0-9+/]+(?:[AQgw]==|[AEIMQUYcgkosw048]=)?)$/

@@ -214,6 +214,10 @@ export const tell = <R extends Result<unknown>>(
   return result
 }
 
+/** @internal Whether a principal says when it ends. */
+export const canEnd = (principal: unknown): principal is object =>
+  typeof principal === 'object' && principal !== null && 'expiresAt' in principal
+
 /**
  * @internal The evidence of the result of a hook: its own, and that of the authenticators that it called. A function may have called several, so
  * only those count that let in the `same` principal. A bare RTE may have changed the principal, so the `last` counts.
@@ -222,10 +226,9 @@ export const evidenceFor = (
   { whole: { told } }: Attempt,
   result: E.Right<unknown>,
   counts: 'all' | 'same' | 'last',
+  own = evidenceOf(result),
 ): Evidence => {
-  const own = evidenceOf(result)
-  const ended = typeof result.right === 'object' && result.right !== null && 'expiresAt' in result.right
-  const all = ended ? merge(own, restsOn(new PrincipalSource(result.right))) : own
+  const all = canEnd(result.right) ? merge(own, restsOn(new PrincipalSource(result.right))) : own
   // most hooks that are told something answer it
   if (told === undefined || (told.length === 1 && told[0] === result)) return all
   const counted = counts === 'last' ? told.slice(-1) : told

@@ -30,7 +30,8 @@ export const withoutBlanks = (value: string): string => {
   let end = value.length
   while (isBlank(value.charCodeAt(start))) start++
   while (isBlank(value.charCodeAt(end - 1))) end--
-  return value.slice(start, end)
+  // Node has cut off the blanks of almost every line
+  return end - start === value.length ? value : value.slice(start, end)
 }
 
 const isBlank = (code: number): boolean => code === SPACE || code === TAB
@@ -80,18 +81,25 @@ const fromValue = (value: unknown): O.Option<Sent> => {
 
 // The value of a field, or all values if it came on more than one line
 const fieldLines = (lines: ReadonlyArray<string> = [], name: string, key: string): Sent | undefined => {
+  const first = lineOf(lines, name, key, 0)
+  if (first === -1) return undefined
+  const value = withoutBlanks(lines[first + 1] ?? '')
+  let at = lineOf(lines, name, key, first + 2)
+  if (at === -1) return value
+  const all = [value]
+  for (; at !== -1; at = lineOf(lines, name, key, at + 2)) all.push(withoutBlanks(lines[at + 1] ?? ''))
+  return all
+}
+
+// Where the next line of a field is, from a line on; -1 if there is none
+const lineOf = (lines: ReadonlyArray<string>, name: string, key: string, from: number): number => {
   const { length } = key
-  let first: string | undefined
-  let all: string[] | undefined
-  for (let at = 0; at < lines.length; at += 2) {
+  for (let at = from; at < lines.length; at += 2) {
     const field = lines[at]
     if (field === undefined || field.length !== length) continue
-    if (field !== name && field.toLowerCase() !== key) continue
-    const value = withoutBlanks(lines[at + 1] ?? '')
-    if (first === undefined) first = value
-    else (all ??= [first]).push(value)
+    if (field === name || field.toLowerCase() === key) return at
   }
-  return all ?? first
+  return -1
 }
 
 /** @internal Reads all lines of a header field. */
@@ -103,8 +111,11 @@ export const linesFrom = (name: string): ((request: Request) => ReadonlyArray<st
   }
 }
 
-/** @internal Whether Host came on more than one line. Each guarded request asks, so nothing is allocated for one line. */
-export const hasTwoHosts = ({ req }: Request): boolean => Array.isArray(fieldLines(req.rawHeaders, 'Host', 'host'))
+/** @internal Whether Host came on more than one line. Each guarded request asks, so it reads no values. */
+export const hasTwoHosts = ({ req: { rawHeaders: lines = [] } }: Request): boolean => {
+  const first = lineOf(lines, 'Host', 'host', 0)
+  return first !== -1 && lineOf(lines, 'Host', 'host', first + 2) !== -1
+}
 
 /** @internal The values of Host: one, unless the request is malformed (RFC 9112 §3.2), or of HTTP/2. Koa reads the first. */
 export const hostsOf = linesFrom('Host')
@@ -117,10 +128,12 @@ export const fromAuthorization = (scheme: string): ((request: Request) => O.Opti
   const field = fromHeader('Authorization')
   const wanted = scheme.toLowerCase()
   const usual = `${scheme} `
+  const { length } = usual
   return (request) => {
     const found = field(request)
-    if (O.isNone(found) || typeof found.value !== 'string' || found.value.startsWith(usual)) return found
-    return isOfScheme(found.value, wanted) ? found : O.none
+    if (O.isNone(found) || typeof found.value !== 'string') return found
+    // takes half of the time of `startsWith`, for which V8 compiles a loop
+    return found.value.slice(0, length) === usual || isOfScheme(found.value, wanted) ? found : O.none
   }
 }
 

@@ -181,10 +181,10 @@ export const fromLookup = (answer: unknown): Evaluation<unknown> => {
 const finishedResult = <A>(answer: unknown, finish: Finish<A>, about: A): Evaluation<unknown> => {
   if (isThenable(answer)) return finishedLate(answer, finish, about)
   const evaluation = fromAnswer(answer)
-  return evaluation instanceof Promise ? concludedLate(evaluation, finish, about) : finish(evaluation, about)
+  return evaluation instanceof Promise ? concludedLate(evaluation, finish, about, answer) : finish(evaluation, about, answer)
 }
 
-type Finish<A> = (result: Result<unknown>, about: A) => Result<unknown>
+type Finish<A> = (result: Result<unknown>, about: A, answer: unknown) => Result<unknown>
 
 // Hooks of this package that return results, or promises of them
 const exactHooks = new WeakSet<Function>()
@@ -213,17 +213,21 @@ export const finisherOf = (hook: Function): typeof finishedResult =>
 
 const finishedExactly: typeof finishedResult = (answer, finish, about) =>
   // Safe: the hook is marked
-  answer instanceof Promise ? finishedLate(answer, finish, about) : finish(answer as Result<unknown>, about)
+  answer instanceof Promise ? finishedLate(answer, finish, about) : finish(answer as Result<unknown>, about, answer)
 
 // apart: a function whose parameters a closure reads keeps them on the heap, also if it makes no closure
 const finishedLate = <A>(answer: PromiseLike<unknown>, finish: Finish<A>, about: A): Evaluation<unknown> =>
   toPromise(answer).then(
-    (late) => andThen(fromAnswer(late), (result) => finish(result, about)),
-    (error: unknown) => finish(failureResult(error), about),
+    (late) => andThen(fromAnswer(late), (result) => finish(result, about, late)),
+    (error: unknown) => finish(failureResult(error), about, undefined),
   )
 
-const concludedLate = <A>(evaluation: Promise<Result<unknown>>, finish: Finish<A>, about: A): Evaluation<unknown> =>
-  evaluation.then((result) => finish(result, about))
+const concludedLate = <A>(
+  evaluation: Promise<Result<unknown>>,
+  finish: Finish<A>,
+  about: A,
+  answer: unknown,
+): Evaluation<unknown> => evaluation.then((result) => finish(result, about, answer))
 
 /** @internal The same for an anonymous caller: `undefined` is no refusal, the caller stays anonymous. */
 export const fromAnswerToAnonymous = (answer: unknown): Evaluation<unknown> => {

@@ -10,7 +10,7 @@ import { alternativesOf, type CredentialDemand } from './Alternative.js'
 import { admitsAnonymous, refuseObjects, schemeNameOf, wrappedBy, type Description } from './Description.js'
 import { deepFreeze } from './data.js'
 import { accept, evidence, merge } from './Evidence.js'
-import { askHook, evidenceFor, type Attempt, finishingHookResult } from './Exchange.js'
+import { askHook, charged, evidenceFor, type Attempt, finishingHookResult } from './Exchange.js'
 import { functionName } from './functionName.js'
 import * as is from './checks.js'
 import { checkMember, checkHook, declareFactories } from './options.js'
@@ -19,12 +19,14 @@ const tooSlow: Result<never> = deepFreeze(E.left(unavailable()))
 
 /**
  * Calls `conclude` with a result, or with `unavailable` when it takes longer than `ms` milliseconds. `conclude` is called once, in
- * the tick in which the result is known: another promise for it would cost every async decision.
+ * the tick in which the result is known: another promise for it would cost every async decision. With the `attempt` of a whole decision, its
+ * charges belong to the time.
  */
 export const concludedInTime = <P, A>(
   evaluation: Promise<Result<P>>,
   ms: number,
   conclude: (result: Result<P>) => A | Promise<A>,
+  attempt?: Attempt,
 ): Promise<A> =>
   new Promise((resolve, reject) => {
     let isConcluded = false
@@ -42,7 +44,13 @@ export const concludedInTime = <P, A>(
     // a hook that never ends keeps no process alive
     const timer = setTimeout(settle, ms, tooSlow).unref()
     // An evaluation never rejects. If one does, it must not end the process or stay unnoticed
-    evaluation.then(settle, (error: unknown) => settle(E.left(raised(error))))
+    const fail = (error: unknown): void => settle(E.left(raised(error)))
+    const charge = (result: Result<P>): void => {
+      const paid = attempt === undefined || isConcluded ? result : charged(result, attempt)
+      if (paid instanceof Promise) paid.then(settle, fail)
+      else settle(paid)
+    }
+    evaluation.then(charge, fail)
   })
 
 /**

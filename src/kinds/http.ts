@@ -9,7 +9,7 @@ import type { Request } from '../core/Request.js'
 import type { AuthError } from '../core/AuthError.js'
 import { authenticator, kindOf, type Authenticator } from '../core/Authenticator.js'
 import { make, type Challenge } from '../core/Challenge.js'
-import { BasicCredentials, tokenOf } from '../core/Credentials.js'
+import { BasicCredentials, tokenAfter } from '../core/Credentials.js'
 import { documented, stringKindChecks, type StringKindOptions, type HttpScheme } from '../core/Description.js'
 import { fromAuthorization } from '../core/RequestFields.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
@@ -106,7 +106,7 @@ export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<Prin
       challenge: bearerChallenge(parameters, {}, name),
       ambient: false,
       extract: fromAuthorization(name),
-      credentials: tokenOf(name, syntax && tokenLike(syntax)),
+      credentials: tokenAfter(name, syntax && tokenLike(syntax)),
       maxLength,
       authenticate,
     })

@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from '../core/Request.js'
 import * as AuthErrors from '../core/AuthError.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
-import { tokenOf } from '../core/Credentials.js'
+import { tokenAfter } from '../core/Credentials.js'
 import { documented, type KindOptions } from '../core/Description.js'
 import { restsOn } from '../core/Evidence.js'
 import { neededBy, type ProofDemand } from '../core/Proof.js'
@@ -52,7 +52,7 @@ export const sessionTokenKind = (
     challenge: bearerChallenge({ ...(realm !== undefined && { realm }), ...parameters }, {}, scheme),
     ambient: false,
     extract: fromAuthorization(scheme),
-    credentials: tokenOf(scheme),
+    credentials: tokenAfter(scheme),
     authenticate: ({ ctx }: Request, token): unknown => {
       checkOwner(ctx)
       return userOfToken(ctx, token)

@@ -12,9 +12,9 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware, Next } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
 import { effective, type Requirement } from '../core/Requirement.js'
-import type { Authenticator } from '../core/Authenticator.js'
+import { decideOf, type Authenticator } from '../core/Authenticator.js'
 import { evidenceOf, nothingSent, type Evidence, type Objects } from '../core/Evidence.js'
-import { charged, exchangeOf, showObjects, Attempt, type Exchange, type PathParameters } from '../core/Exchange.js'
+import { exchangeOf, showObjects, Attempt, type Exchange, type PathParameters } from '../core/Exchange.js'
 import { likeAnyOther, withCode } from '../core/data.js'
 import { answeredBy, handlerOf, httpStatusOf, type Settings } from '../core/Settings.js'
 import { hasTwoHosts } from '../core/RequestFields.js'
@@ -179,6 +179,7 @@ export const deciding = (
   refuseEarly?: (ctx: Context) => number | undefined,
 ): Decide => {
   checkObjects(authenticator.description)
+  const decide = decideOf(authenticator)
   const recorder = decisionRecorder(authenticator, levels)
   const self: Deciding = { ...guardHeadersOf(authenticator.description), recorder }
   return (ctx, exchange, next, isNested, parameters) => {
@@ -189,8 +190,7 @@ export const deciding = (
     const before = take(ctx.response)
     const attempt = begun?.attempt ?? new Attempt(ctx.request, parameters)
     exchange.attempt = attempt
-    const decided = begun === undefined ? authenticator.evaluate(ctx.request, attempt) : recorder.evaluate(begun)
-    const result = charged(decided, attempt)
+    const result = begun === undefined ? decide(attempt) : recorder.evaluate(begun)
     return result instanceof Promise
       ? proceedLater(self, ctx, exchange, next, isNested, result, before, begun)
       : proceed(self, ctx, exchange, next, isNested, result, before, begun)
@@ -219,13 +219,17 @@ const proceed = (
   result: Result,
   before: ReturnType<typeof take>,
   begun: Begun,
-) => {
+): Promise<unknown> => {
+  const grounds = E.isRight(result) ? evidenceOf(result) : nothingSent
+  // once they are taken, the result has none
+  if (grounds.charges.length > 0 && exchange.attempt?.isUncounted !== true)
+    return proceedLater(self, ctx, exchange, next, isNested, Promise.resolve(result), before, begun)
   if (begun !== undefined) self.recorder.settled(ctx, begun, result)
   restore(ctx.response, before)
   if (E.isLeft(result)) return refuse(self, ctx, exchange, isNested, result.left)
   if (!E.isRight(result)) throw new TypeError('an authenticator must return an Either')
   applyHeaders(ctx, exchange, self.whenAdmitted)
-  return runAs(ctx, exchange, result.right, evidenceOf(result), isNested, concluding(ctx, exchange, next))
+  return runAs(ctx, exchange, result.right, grounds, isNested, concluding(ctx, exchange, next))
 }
 
 // These two apart: a function whose parameters a closure reads keeps them on the heap, also if it makes no closure
@@ -238,8 +242,11 @@ const proceedLater = (
   result: Promise<Result>,
   ...rest: readonly [before: ReturnType<typeof take>, begun: Begun]
 ) =>
-  concludedInTime(result, exchange.settings.timeout, (late) =>
-    proceed(self, ctx, exchange, next, isNested, late, ...rest),
+  concludedInTime(
+    result,
+    exchange.settings.timeout,
+    (late) => proceed(self, ctx, exchange, next, isNested, late, ...rest),
+    exchange.attempt,
   )
 
 const refuse = ({ whenRefused }: Deciding, ctx: Context, exchange: Exchange, isNested: boolean, error: AuthError) => {

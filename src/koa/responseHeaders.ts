@@ -142,6 +142,9 @@ const responseFieldsOf = (description: Description): GuardHeaders['responseField
 /** Those of a sign-in that is refused: anonymous callers can sign in, so there is no challenge. */
 export const headersOfRefusal = guardHeadersOf({ _tag: 'AnyOf', members: [] }).whenRefused
 
+// A tracer may replace that of the class later: then it is another, and noted
+const usualWriteHead: unknown = ServerResponse.prototype.writeHead
+
 /** Gives a response the headers of an operation; the caching fields of upstream middleware are replaced. */
 export const applyHeaders = (ctx: Context, exchange: Exchange, headers: GuardHeaders): void => {
   const { res } = ctx
@@ -156,7 +159,7 @@ export const applyHeaders = (ctx: Context, exchange: Exchange, headers: GuardHea
   if (carried.headRealm !== realm) carried.headRealm = realm
   if (before === undefined) {
     carried.headers = headers
-    if (res.writeHead !== ServerResponse.prototype.writeHead) carried.writeHead = res.writeHead
+    if (res.writeHead !== usualWriteHead) carried.writeHead = res.writeHead
     res.writeHead = writeCompleteHead
     return
   }
@@ -173,7 +176,7 @@ export const headersOfGuard = (response: ServerResponse): GuardHeaders | undefin
 function writeCompleteHead(this: ServerResponse, status: number, message?: unknown, headers?: unknown): ServerResponse {
   // Safe, both: `applyHeaders` sets them before it installs this function, and calls that before in the same way
   const exchange = knownExchange(this)!
-  const writeHead = (exchange.writeHead ?? ServerResponse.prototype.writeHead) as WriteHead
+  const writeHead = (exchange.writeHead ?? usualWriteHead) as WriteHead
   // how Node itself calls it
   if (message === undefined && headers === undefined) {
     completeHead(this, status, exchange)
