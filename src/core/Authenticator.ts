@@ -304,7 +304,7 @@ const stepsOf = <C>(
   decode,
   authenticate,
   finished: finisherOf(hook ?? authenticate),
-  finish: finishKindWith(finishingHookResult(leaf), known, isFunction),
+  finish: finishKindWith(leaf, known, isFunction),
   absent: Descriptions.constantFailure(leaf, AuthErrors.absent),
   unread: Descriptions.constantFailure(leaf, AuthErrors.because(AuthErrors.absent, 'body')),
   malformed: malformedFor(leaf),
@@ -341,11 +341,10 @@ const leafOf = <X, C, R>(kind: KindDefinition<X, C, R>): Descriptions.Leaf => {
   return Descriptions.noted(leaf, { ...kind.notes, ...(wrappers.length > 0 && { wrappers }) })
 }
 
-const finishKindWith = (
-  finishHookResult: ReturnType<typeof finishingHookResult>,
-  known: Evidence,
-  isFunction: boolean,
-) => {
+const finishKindWith = (leaf: Descriptions.Leaf, known: Evidence, isFunction: boolean) => {
+  const finishHookResult = finishingHookResult(leaf)
+  // a success by a credential that browsers do not send by themselves stays as it is
+  const isChecked = leaf.ambient
   const isPlain = known === plainEvidence
   const complete = (result: E.Right<unknown>, attempt: Attempt): Result<unknown> => {
     const said = evidenceOf(result)
@@ -353,7 +352,7 @@ const finishKindWith = (
     return isPlain && !own.isAnonymous && own === said ? result : accept(result.right, merge(known, own))
   }
   return (answered: Result<unknown>, attempt: Attempt, answer: unknown): Result<unknown> => {
-    const result = finishHookResult(answered, attempt.request)
+    const result = isChecked || E.isLeft(answered) ? finishHookResult(answered, attempt.request) : answered
     if (E.isLeft(result)) return result
     // Most hooks answer the principal itself, and call no authenticator
     const isBare = isPlain && result.right === answer && attempt.whole.told === undefined && !canEnd(answer)
