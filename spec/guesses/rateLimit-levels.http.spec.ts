@@ -117,11 +117,30 @@ describe('rate limits in memory', () => {
     expect(JSON.stringify(records)).not.toContain('anna')
   })
 
-  it('a limiter that never answers is a 503 after the time limit', async () => {
+  it.each([
+    ['a hook that answers at once', user],
+    ['an async hook', httpBearer({ authenticate: async (_request, token) => users.get(token) })],
+  ])('a limiter that never answers is a 503 after the time limit: %s', async (_hook, auth) => {
     const limiter = { points: 5, duration: HOUR, consume: () => new Promise(() => {}) }
-    const router = new Router().get('/x', withAuth(user, rateLimit({ limiter, by })), ok)
+    let count = 0
+    const router = new Router().get('/x', withAuth(auth, rateLimit({ limiter, by })), () => void count++)
     const get = await served(new Koa().use(authSettings({ timeout: 20 })).use(router.routes()))
     expect((await get('/x', 'anna')).status).toBe(503)
+    expect(count).toBe(0)
+  })
+
+  it('a hook that answers after the time limit has cost nothing', async () => {
+    let answer = (_user: User): void => {}
+    const authenticate = () => new Promise<User>((resolve) => (answer = resolve))
+    const consumed: unknown[] = []
+    const limiter = { points: 5, duration: HOUR, consume: async (key: unknown) => consumed.push(key) }
+    const late = httpBearer({ authenticate })
+    const router = new Router().get('/x', withAuth(late, rateLimit({ limiter, by })), ok)
+    const get = await served(new Koa().use(authSettings({ timeout: 20 })).use(router.routes()))
+    expect((await get('/x', 'anna')).status).toBe(503)
+    answer({ name: 'anna' })
+    await new Promise(setImmediate)
+    expect(consumed).toEqual([])
   })
 })
 

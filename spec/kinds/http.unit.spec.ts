@@ -75,6 +75,7 @@ describe('httpBearer', () => {
     it.each<[description: string, request: ReturnType<typeof sending>, answer: unknown, expected: object]>([
       ['B-15 absent: no error', sending(), 1, {}],
       ['B-16 malformed', sending('Bearer ,'), 1, { error: 'invalid_token' }],
+      ['B-03 a tab after the scheme', sending('Bearer\ta'), 1, { error: 'invalid_token' }],
       ['B-16 refused', sending('Bearer a'), false, { error: 'invalid_token' }],
       ['expired', sending('Bearer a'), E.left(AuthError.expired), { error: 'invalid_token' }],
       [
