@@ -15,19 +15,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type { Request } from './Request.js'
-import { accept, evidenceOf, merge, plainEvidence, restingOn, type Evidence } from './Evidence.js'
-import {
-  askHook,
-  attemptOf,
-  canEnd,
-  charged,
-  evidenceFor,
-  showObjects,
-  shownObjects,
-  tell,
-  Attempt,
-  finishingHookResult,
-} from './Exchange.js'
+import { plainEvidence, restingOn, type Evidence } from './Evidence.js'
+import { askHook, attemptOf, charged, showObjects, shownObjects, tell, Attempt, finishingKind } from './Exchange.js'
 import * as AuthErrors from './AuthError.js'
 import { absent, type AuthError } from './AuthError.js'
 import { make as challengeOf, type Challenge } from './Challenge.js'
@@ -304,7 +293,7 @@ const stepsOf = <C>(
   decode,
   authenticate,
   finished: finisherOf(hook ?? authenticate),
-  finish: finishKindWith(leaf, known, isFunction),
+  finish: finishingKind(leaf, known, isFunction),
   absent: Descriptions.constantFailure(leaf, AuthErrors.absent),
   unread: Descriptions.constantFailure(leaf, AuthErrors.because(AuthErrors.absent, 'body')),
   malformed: malformedFor(leaf),
@@ -339,25 +328,6 @@ const leafOf = <X, C, R>(kind: KindDefinition<X, C, R>): Descriptions.Leaf => {
   }
   const wrappers = [...(kind.notes?.wrappers ?? []), ...wordsOfHook(kind.hook ?? kind.authenticate)]
   return Descriptions.noted(leaf, { ...kind.notes, ...(wrappers.length > 0 && { wrappers }) })
-}
-
-const finishKindWith = (leaf: Descriptions.Leaf, known: Evidence, isFunction: boolean) => {
-  const finishHookResult = finishingHookResult(leaf)
-  // a success by a credential that browsers do not send by themselves stays as it is
-  const isChecked = leaf.ambient
-  const isPlain = known === plainEvidence
-  const complete = (result: E.Right<unknown>, attempt: Attempt): Result<unknown> => {
-    const said = evidenceOf(result)
-    const own = evidenceFor(attempt, result, isFunction ? 'same' : 'all', said)
-    return isPlain && !own.isAnonymous && own === said ? result : accept(result.right, merge(known, own))
-  }
-  return (answered: Result<unknown>, attempt: Attempt, answer: unknown): Result<unknown> => {
-    const result = isChecked || E.isLeft(answered) ? finishHookResult(answered, attempt.request) : answered
-    if (E.isLeft(result)) return result
-    // Most hooks answer the principal itself, and call no authenticator
-    const isBare = isPlain && result.right === answer && attempt.whole.told === undefined && !canEnd(answer)
-    return isBare ? result : complete(result, attempt)
-  }
 }
 
 const decideKind = <C>(self: KindSteps<C>, attempt: Attempt): Evaluation<unknown> => {

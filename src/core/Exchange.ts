@@ -11,7 +11,7 @@ import type { Context, Request } from './Request.js'
 import { isForged } from './CrossOrigin.js'
 import { constantFailure, isAmbient, isOfSessions, withChallenges, type Description, type Leaf } from './Description.js'
 import { PrincipalSource, type EndSource } from './ends.js'
-import { accept, evidenceOf, givenWith, merge, nothingSent, restsOn } from './Evidence.js'
+import { accept, evidenceOf, givenWith, merge, nothingSent, plainEvidence, restsOn } from './Evidence.js'
 import type { Charge, Evidence, Objects } from './Evidence.js'
 import { forged as forgedError, invalid as invalidError, type AuthError } from './AuthError.js'
 import { isAnonymous, refused, type Decode, type Decoded, type Evaluation, type Result } from './Result.js'
@@ -214,8 +214,8 @@ export const tell = <R extends Result<unknown>>(
   return result
 }
 
-/** @internal Whether a principal says when it ends. */
-export const canEnd = (principal: unknown): principal is object =>
+// Whether a principal says when it ends
+const canEnd = (principal: unknown): principal is object =>
   typeof principal === 'object' && principal !== null && 'expiresAt' in principal
 
 /**
@@ -293,5 +293,25 @@ export const finishingHookResult = (
     if (E.isLeft(result)) return failure(result)
     if (isAnonymous(result) || (isSession && knownExchange(request.ctx)?.isByToken === true)) return result
     return isForged(request, settingsOf(request)) ? forged : result
+  }
+}
+
+/** @internal Completes the result of the hook of a kind. A success gets its evidence: that of each credential of the kind, and that of the hook. */
+export const finishingKind = (leaf: Leaf, known: Evidence, isFunction: boolean) => {
+  const finishHookResult = finishingHookResult(leaf)
+  // a success by a credential that browsers do not send by themselves stays as it is
+  const isChecked = leaf.ambient
+  const isPlain = known === plainEvidence
+  const complete = (result: E.Right<unknown>, attempt: Attempt): Result<unknown> => {
+    const said = evidenceOf(result)
+    const own = evidenceFor(attempt, result, isFunction ? 'same' : 'all', said)
+    return isPlain && !own.isAnonymous && own === said ? result : accept(result.right, merge(known, own))
+  }
+  return (answered: Result<unknown>, attempt: Attempt, answer: unknown): Result<unknown> => {
+    const result = isChecked || E.isLeft(answered) ? finishHookResult(answered, attempt.request) : answered
+    if (E.isLeft(result)) return result
+    // Most hooks answer the principal itself, and call no authenticator
+    const isBare = isPlain && result.right === answer && attempt.whole.told === undefined && !canEnd(answer)
+    return isBare ? result : complete(result, attempt)
   }
 }

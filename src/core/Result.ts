@@ -181,7 +181,9 @@ export const fromLookup = (answer: unknown): Evaluation<unknown> => {
 const finishedResult = <A>(answer: unknown, finish: Finish<A>, about: A): Evaluation<unknown> => {
   if (isThenable(answer)) return finishedLate(answer, finish, about)
   const evaluation = fromAnswer(answer)
-  return evaluation instanceof Promise ? concludedLate(evaluation, finish, about, answer) : finish(evaluation, about, answer)
+  return evaluation instanceof Promise
+    ? concludedLate(evaluation, finish, about, answer)
+    : finish(evaluation, about, answer)
 }
 
 type Finish<A> = (result: Result<unknown>, about: A, answer: unknown) => Result<unknown>
