@@ -191,9 +191,9 @@ export const deciding = (
     const attempt = begun?.attempt ?? new Attempt(ctx.request, parameters)
     exchange.attempt = attempt
     const result = begun === undefined ? decide(attempt) : recorder.evaluate(begun)
-    return result instanceof Promise
-      ? proceedLater(self, ctx, exchange, next, isNested, result, before, begun)
-      : proceed(self, ctx, exchange, next, isNested, result, before, begun)
+    if (result instanceof Promise) return proceedLater(self, ctx, exchange, next, isNested, result, before, begun)
+    const done = proceed(self, ctx, exchange, next, isNested, result, before, begun)
+    return done instanceof Promise ? done : Promise.resolve(done)
   }
 }
 
@@ -219,7 +219,7 @@ const proceed = (
   result: Result,
   before: ReturnType<typeof take>,
   begun: Begun,
-): Promise<unknown> => {
+): Promise<unknown> | void => {
   const grounds = E.isRight(result) ? evidenceOf(result) : nothingSent
   // once they are taken, the result has none
   if (grounds.charges.length > 0 && exchange.attempt?.isUncounted !== true)
@@ -257,7 +257,7 @@ const refuse = ({ whenRefused }: Deciding, ctx: Context, exchange: Exchange, isN
   if (charged !== undefined) exchange.charged = undefined
   charged?.forEach((takeBack) => takeBack())
   const answer = () => answerFailure(ctx, exchange.settings, error, whenRefused)
-  return Promise.resolve(runAs(ctx, exchange, undefined, nothingSent, isNested, concluding(ctx, exchange, answer)))
+  return runAs(ctx, exchange, undefined, nothingSent, isNested, concluding(ctx, exchange, answer))
 }
 
 // Some authenticators need the outcome before the response is sent, because the client may retry at once

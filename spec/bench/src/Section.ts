@@ -1,7 +1,7 @@
 /** The report of the benchmark: rows with a figure and its bounds, their targets, and whether these are met. */
 import type { Estimate } from './statistics.js'
 
-export type Unit = 'times' | 'us' | 'KB' | 'bytes' | 'ms' | 'req/s' | 't' | 'modules' | 'calls'
+export type Unit = 'times' | 'us' | 'KB' | 'bytes' | 'ms' | 'req/s' | 't' | 'modules' | 'calls' | 'promises'
 
 /** One line of the report. */
 export interface Row {

@@ -22,6 +22,7 @@ const digits: Readonly<Record<Unit, number>> = {
   t: 1,
   modules: 0,
   calls: 0,
+  promises: 0,
 }
 
 /** A figure in its unit, without the unit. A part of nothing has none: in JSON it is null. */

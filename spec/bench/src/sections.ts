@@ -8,6 +8,7 @@ import { kept } from './kept.js'
 import { koa } from './koa.js'
 import { objects } from './objects.js'
 import { others } from './others.js'
+import { promises } from './promises.js'
 import { secrets } from './secrets.js'
 import { sessions } from './sessions.js'
 import { sockets } from './sockets.js'
@@ -38,6 +39,7 @@ export const sections: Readonly<Record<string, Measure>> = {
   keys: async (quick) => [await keys({ ...pace(quick, 200, 50), clock: 'processor' })],
   routes: async (quick) => [await footprint(quick ? 2 : 6)],
   allocations: async (quick) => [await (quick ? allocations(3, 8) : allocations(5, 30))],
+  promises: async () => [await promises()],
   streams: async (quick) => [await streams(quick ? 10_000 : 100_000, 3)],
   kept: async (quick) => [await kept(quick ? 10_000 : 100_000, 3)],
   start: async (quick) => [await start(quick ? 3 : 20)],
