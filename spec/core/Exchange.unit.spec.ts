@@ -64,6 +64,16 @@ describe('what a hook is told', () => {
     expect(attempt.told).toBe(undefined)
   })
 
+  it.each([
+    ['itself', (user: object) => user],
+    ['in a promise', async (user: object) => user],
+    ['as a Right', (user: object) => E.right(user)],
+    ['as a task', (user: object) => async () => E.right(user)],
+  ])('a principal that says when it ends does so, if the hook returns it %s', async (_how, given) => {
+    const [, accepted] = await decided(fromFunction(() => given({ expiresAt: 1000 })))
+    expect(accepted.map((one) => one.endFor(mockRequest())?.at)).toEqual([1000])
+  })
+
   it('a decision of another request is not asked for', async () => {
     const request = mockRequest()
     // middleware made another request for the same context

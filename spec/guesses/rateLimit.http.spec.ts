@@ -217,6 +217,14 @@ describe('rateLimit', () => {
     expect(consume).not.toHaveBeenCalled()
   })
 
+  it('expectGuarded counts nothing of a guard that lets everybody in', async () => {
+    const limiter = memory(3)
+    const consume = vi.spyOn(limiter, 'consume')
+    const { app, router } = await served(withAuth(limited(limiter)(fromFunction(() => users.get('a')))))
+    await expect(expectGuarded(app, router)).rejects.toThrow('/x')
+    expect(consume).not.toHaveBeenCalled()
+  })
+
   it('what cannot work is a TypeError when it is written', () => {
     const limiter = memory(3)
     for (const wrong of [

@@ -166,6 +166,19 @@ describe('a token', () => {
     expect([await result({ iss: 'y', aud: 'own' }), await result({ iss: 'y', aud: API })]).toEqual(['audience', 4e12])
   })
 
+  it.each([
+    ['bearer ', true],
+    ['Bearer    ', true],
+    ['Bearer\t', false],
+    ['Bearer \t', false],
+  ])('B-02 B-03 has blanks before it, and a scheme in any case: %j', async (scheme, isRead) => {
+    const key = await signingKey('ES256', 'k')
+    const jwt = httpJwt({ issuer: { issuer: 'x', jwks: { keys: [key.jwk] } }, audience: API })
+    const token = await signedWith(key, { iss: 'x', aud: API, exp: 4e9 })
+    const found = await jwt.evaluate(mockRequest({ fields: [['Authorization', scheme + token]] }))
+    expect(E.isRight(found) || found.left._tag).toBe(isRead || 'malformed')
+  })
+
   it('without a signature, whose header says so, is refused for its algorithm, and any other text for its syntax', async () => {
     const header = Buffer.from('{"alg":"none"}').toString('base64url')
     const why = async (token: string) => {
