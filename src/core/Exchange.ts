@@ -11,7 +11,7 @@ import type { Context, Request } from './Request.js'
 import { isForged } from './CrossOrigin.js'
 import { constantFailure, isAmbient, isOfSessions, withChallenges, type Description, type Leaf } from './Description.js'
 import { PrincipalSource, type EndSource } from './ends.js'
-import { accept, evidenceOf, givenWith, merge, nothingSent, plainEvidence, restsOn } from './Evidence.js'
+import { accept, evidenceOf, merge, nothingSent, plainEvidence, restsOn } from './Evidence.js'
 import type { Charge, Evidence, Objects } from './Evidence.js'
 import { forged as forgedError, invalid as invalidError, type AuthError } from './AuthError.js'
 import { isAnonymous, refused, type Decode, type Decoded, type Evaluation, type Result } from './Result.js'
@@ -238,18 +238,9 @@ export const evidenceFor = (
 }
 
 /** @internal Charges for a request that passed (`rateLimit`), which may refuse it: the last step of a whole decision. */
-export const charged = <P>(evaluation: Evaluation<P>, { whole }: Attempt): Evaluation<P> => {
-  if (whole.isUncounted === true) return evaluation
-  return evaluation instanceof Promise ? chargedLate(evaluation, whole) : chargedFor(evaluation, whole)
-}
-
-// apart: a function whose parameters a closure reads keeps them on the heap, also if it makes no closure
-const chargedLate = <P>(evaluation: Promise<Result<P>>, attempt: Attempt): Promise<Result<P>> =>
-  evaluation.then((result) => chargedFor(result, attempt))
-
-const chargedFor = <P>(result: Result<P>, { request }: Attempt): Evaluation<P> => {
-  const charges = E.isRight(result) ? givenWith(result)?.charges : undefined
-  return charges === undefined || charges.length === 0 ? result : chargeAll(result, charges, request)
+export const charged = <P>(result: Result<P>, { whole }: Attempt): Evaluation<P> => {
+  const charges = whole.isUncounted !== true && E.isRight(result) ? evidenceOf(result).charges : []
+  return charges.length === 0 ? result : chargeAll(result, charges, whole.request)
 }
 
 const chargeAll = async <P>(

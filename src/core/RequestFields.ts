@@ -113,14 +113,8 @@ export const linesFrom = (name: string): ((request: Request) => ReadonlyArray<st
 
 /** @internal Whether Host came on more than one line. Each guarded request asks, so it reads no values. */
 export const hasTwoHosts = ({ req: { rawHeaders: lines = [] } }: Request): boolean => {
-  let isSent = false
-  for (let at = 0; at < lines.length; at += 2) {
-    const field = lines[at]
-    if (field === undefined || field.length !== 4 || (field !== 'Host' && field.toLowerCase() !== 'host')) continue
-    if (isSent) return true
-    isSent = true
-  }
-  return false
+  const first = lineOf(lines, 'Host', 'host', 0)
+  return first !== -1 && lineOf(lines, 'Host', 'host', first + 2) !== -1
 }
 
 /** @internal The values of Host: one, unless the request is malformed (RFC 9112 §3.2), or of HTTP/2. Koa reads the first. */
