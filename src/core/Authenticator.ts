@@ -158,12 +158,12 @@ const decideApart = <P>(decide: Decide<P>, attempt: Attempt): Evaluation<P> => {
   const asking = attemptOf(request)
   const asked = asking?.asked
   const shown = shownObjects(request)
-  const told = (result: Result<P>): Result<P> => {
+  const conclude = (result: Result<P>): Result<P> => {
     // its objects belong to its own decision
     showObjects(request, shown)
     return tell(asking, asked, result)
   }
-  return andThen(decide(attempt), (result) => andThen(charged(result, attempt), told))
+  return andThen(decide(attempt), (result) => andThen(charged(result, attempt), conclude))
 }
 
 export const nodeOf = (self: object): Node | undefined =>

@@ -89,7 +89,10 @@ export const bareToken: t.Type<string, string, unknown> = verbatimCodec('Token',
 export const BearerToken: t.Type<string, string, unknown> = codec(
   'BearerToken',
   isToken,
-  (text) => /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i.exec(text)?.[1],
+  (text) => {
+    const token = text.replace(/^Bearer +/i, '')
+    return token !== text && isToken(token) ? token : undefined
+  },
   (token) => `Bearer ${token}`,
 )
 

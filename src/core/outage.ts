@@ -19,8 +19,8 @@ const tooSlow: Result<never> = deepFreeze(E.left(unavailable()))
 
 /**
  * Calls `conclude` with a result, or with `unavailable` when it takes longer than `ms` milliseconds. `conclude` is called once, in
- * the tick in which the result is known: another promise for it would cost every async decision. With the `attempt` of a whole decision, its
- * charges belong to the time.
+ * the tick in which the result is known: another promise for it would cost every async decision. If the `attempt` of a whole
+ * decision is given, its charges are taken in the same time.
  */
 export const concludedInTime = <P, A>(
   evaluation: Promise<Result<P>>,

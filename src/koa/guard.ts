@@ -221,7 +221,7 @@ const proceed = (
   begun: Begun,
 ): Promise<unknown> | void => {
   const grounds = E.isRight(result) ? evidenceOf(result) : nothingSent
-  // once they are taken, the result has none
+  // A charge is asynchronous, so it makes a late result, which has no charges any more
   if (grounds.charges.length > 0 && exchange.attempt?.isUncounted !== true)
     return proceedLater(self, ctx, exchange, next, isNested, Promise.resolve(result), before, begun)
   if (begun !== undefined) self.recorder.settled(ctx, begun, result)

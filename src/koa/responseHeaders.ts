@@ -142,7 +142,7 @@ const responseFieldsOf = (description: Description): GuardHeaders['responseField
 /** Those of a sign-in that is refused: anonymous callers can sign in, so there is no challenge. */
 export const headersOfRefusal = guardHeadersOf({ _tag: 'AnyOf', members: [] }).whenRefused
 
-// A tracer may replace that of the class later: then it is another, and noted
+// A tracer may replace the function of the class later. Then `applyHeaders` keeps the replacement, and calls it
 const usualWriteHead: unknown = ServerResponse.prototype.writeHead
 
 /** Gives a response the headers of an operation; the caching fields of upstream middleware are replaced. */
